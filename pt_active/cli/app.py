@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, Listed] = {
     "init": Listed(
         ROAD,
         "init",
-        "Check that your files fit together, and record them in pt-active.toml. Without options, it asks.",
+        "Check that your files fit together, and record them in pt-active.toml.",
         "pt-active init --run a=a.run --run b=b.run --topics topics.tsv \\\n"
         "    --texts texts.tsv --train-run old.run --train-qrels old.qrels --budget 300",
     ),
@@ -355,7 +355,7 @@ def about(
 ) -> None:
     """Find out which ranker is better, and by how much, from few human judgments.
 
-    Begin with pt-active init, which asks for your files. To see everything on simulated data, run pt-active demo.
+    Begin with pt-active init, which checks your files. To see everything on simulated data, run pt-active demo.
 
     The options below may stand before or after the name of a command.
     """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -37,57 +38,46 @@ class Files:
     """The files of a project, each of which is read once."""
 
     source: RunFiles
-    kept: dict[tuple[str, str], Any] = field(default_factory=dict)
 
-    def _read(self, reader: Callable[[Any], Any], given: Any) -> Any:
-        key = reader.__name__, str(given)
-        if given is not None and key not in self.kept:
-            self.kept[key] = reader(given)
-        return self.kept.get(key)
-
-    @property
+    @cached_property
     def runs(self) -> dict[str, pd.DataFrame]:
         """Ranker → ``qid, docno, rank, …``."""
-        runs = {name: self._read(read_run, file) for name, file in self.source.files.items()}
-        depth = self.source.depth
+        runs, depth = self.source.runs(), self.source.depth
         return runs if depth is None else {name: run[run["rank"] < depth] for name, run in runs.items()}
 
-    @property
+    @cached_property
     def topics(self) -> pd.DataFrame | None:
         """The topics."""
-        return self._read(read_topics, self.source.topics)
+        return None if self.source.topics is None else read_topics(self.source.topics)
 
-    @property
+    @cached_property
     def texts(self) -> pd.DataFrame | None:
         """``docno, text`` of the documents of the runs."""
+        texts = self.source.texts
+        return None if texts is None else read_texts(texts, docnos=self.documents["docno"].unique())
 
-        def texts(file: Any) -> pd.DataFrame:
-            return read_texts(file, docnos=self.documents["docno"].unique())
-
-        return self._read(texts, self.source.texts)
-
-    @property
+    @cached_property
     def past(self) -> pd.DataFrame | None:
         """The runs that have been judged, one after the other."""
-        past = [self._read(read_run, file) for file in self.source.train_run or []]
+        past = [read_run(file) for file in self.source.train_run or []]
         return pd.concat(past, ignore_index=True) if past else None
 
-    @property
+    @cached_property
     def qrels(self) -> pd.DataFrame | None:
         """``qid, docno, label`` of the past."""
-        return self._read(past_labels, self.source.train_qrels)
+        return None if self.source.train_qrels is None else past_labels(self.source.train_qrels)
 
-    @property
+    @cached_property
     def judges(self) -> dict[str, pd.DataFrame]:
         """Other judges by name, as `read_judges` returns them."""
-        return self._read(read_judges, self.source.judge) or {}
+        return read_judges(self.source.judge or [])
 
-    @property
+    @cached_property
     def queries(self) -> list[str]:
         """The queries of all runs, in the order in which they come."""
         return list(dict.fromkeys(qid for run in self.runs.values() for qid in run["qid"]))
 
-    @property
+    @cached_property
     def documents(self) -> pd.DataFrame:
         """``qid, docno`` of all runs, each pair once."""
         return pd.concat([run[["qid", "docno"]] for run in self.runs.values()]).drop_duplicates()
@@ -114,11 +104,11 @@ def findings(files: Files, measure: str, budget: float | None, prices: JudgingCo
         sizes = run.groupby("qid").size()
         deep = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.max()}"
         found.append(Finding(name, f"{how_many('query', len(sizes))}, {deep} documents each"))
-    found += of_shared_queries(files)
+    found += _of_shared_queries(files)
     found += [Finding(*each, wrong=True) for each in doubts_about(files.runs, parsed, files.source.depth)]
-    found += of_topics(files)
+    found += _of_topics(files)
     pairs = files.judgeable(parsed)
-    found += of_texts(files, pairs["docno"].drop_duplicates())
+    found += _of_texts(files, pairs["docno"].drop_duplicates())
     found += [*_of_past(files, parsed, pairs), *_of_measure(files, parsed)]
     whole, of = float(len(pairs)), f"{how_many('document', len(pairs))} that count for {parsed}"
     if (cost := prices.of_judging()) != UnitCost():
@@ -134,7 +124,7 @@ def findings(files: Files, measure: str, budget: float | None, prices: JudgingCo
     return [*found, Finding("budget", f"{said}: everything can be judged" if enough else said, enough)]
 
 
-def of_shared_queries(files: Files) -> list[Finding]:
+def _of_shared_queries(files: Files) -> list[Finding]:
     """Which queries the runs share."""
     every, queries = files.queries, {name: set(run["qid"]) for name, run in files.runs.items()}
     if len(queries) > 1 and not set.intersection(*queries.values()):
@@ -150,7 +140,7 @@ def _counted(queries: list[str]) -> str:
     return f"{how_many('query', len(queries))} ({some(queries)})"
 
 
-def of_topics(files: Files) -> list[Finding]:
+def _of_topics(files: Files) -> list[Finding]:
     """Which queries of the runs are among the topics."""
     if (topics := files.topics) is None:
         return []
@@ -175,7 +165,7 @@ def of_topics(files: Files) -> list[Finding]:
     return [*found, Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")]
 
 
-def of_texts(files: Files, docnos: pd.Series) -> list[Finding]:
+def _of_texts(files: Files, docnos: pd.Series) -> list[Finding]:
     """How many of some documents have a text."""
     if files.texts is None:
         return []
@@ -205,7 +195,13 @@ def _of_past(files: Files, measure: irm.Measure, pairs: pd.DataFrame) -> Iterato
     said = ", ".join(f"{number} of grade {grade}" for grade, number in counts.items())
     yield Finding("past", f"{how_many('label', len(qrels))}: {said}", len(counts) < 2)
     if past is not None:
-        check_past(files)
+        if past.merge(qrels, on=["qid", "docno"]).empty:
+            named = ", ".join(map(str, files.source.train_run or []))
+            raise ValueError(
+                f"{files.source.train_qrels}: no document of {named} has a label: the labels are of queries "
+                f"{some(qrels['qid'].unique())}, the runs of {some(past['qid'].unique())}; pass --train-run, the run "
+                "that was judged"
+            )
         depth = measure.params.get("cutoff") or USUAL_DEPTH
         top = past[past["rank"] < depth][["qid", "docno"]].drop_duplicates()
         judged = top.merge(qrels, on=["qid", "docno"], how="left")["label"].notna().mean()
@@ -214,21 +210,6 @@ def _of_past(files: Files, measure: irm.Measure, pairs: pd.DataFrame) -> Iterato
     if known := len(set(qrels["qid"]) & set(files.queries)):
         said = f"{known} of the queries to compare on {agreeing('has', known)} labels already"
         yield Finding("past", f"{said}; the grade model learns from them too")
-
-
-def check_past(files: Files) -> None:
-    """Raise if the past judgments are of no document of the past runs, or of no query of the runs if there are none."""
-    qrels, past, source = files.qrels, files.past, files.source
-    assert qrels is not None
-    if past is None and not set(qrels["qid"]) & set(files.queries):
-        said = f"{source.train_qrels} has no label for queries of the runs"
-        raise ValueError(f"{said}: pass --train-run, the run that it judges")
-    if past is not None and past.merge(qrels, on=["qid", "docno"]).empty:
-        named = ", ".join(map(str, source.train_run or []))
-        raise ValueError(
-            f"{source.train_qrels}: no document of {named} has a label: the labels are of queries "
-            f"{some(qrels['qid'].unique())}, the runs of {some(past['qid'].unique())}"
-        )
 
 
 def _of_measure(files: Files, measure: irm.Measure) -> Iterator[Finding]:

@@ -1,32 +1,24 @@
-"""The command that begins: init looks at the files, or asks for them, and writes the project file."""
+"""The command that begins: init looks at the files and writes the project file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from pt_active.answers.comparison import Answers
 from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
-from pt_active.cli.commands import Typed, given_words, option
-from pt_active.cli.failures import in_one_line
+from pt_active.cli.commands import Typed, option
 from pt_active.cli.files import RunFiles, named_file
-from pt_active.cli.fits import Files, Finding, check_past, findings, of_shared_queries, of_texts, of_topics
+from pt_active.cli.fits import Files, Finding, findings
 from pt_active.cli.options import DEFAULT_COST, MEASURES, JudgingCosts, Meant, document_cost
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
-from pt_active.frames.checks import ArgumentError, Named, how_many, positive, shown, whole_number
-from pt_active.frames.qrels import HIGHEST_LABEL
+from pt_active.frames.checks import how_many, positive, shown
 from pt_active.frames.topics import dataset_id
-from pt_active.frames.visible import visible
-from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.plans.making.pool import query_weights, traffic_told
-from pt_active.relevance.measures import parse_measure
 from pt_active.showing.rounding import amount
 
 MEASURE = "DCG@10"
@@ -54,7 +46,7 @@ class Made:
 
 
 def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answer:
-    """Check that your files fit together, and record them in pt-active.toml. Without options, it asks for them."""
+    """Check that your files fit together, and record them in pt-active.toml."""
     folder, out, measure, budget = made.folder, made.out, made.measure, made.budget
     budget = None if budget is None else positive("budget", budget)
     before = _before(out, bool(given.answers))
@@ -65,7 +57,7 @@ def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answ
         named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
         values = _of_plan(folder, out) | own | named
     else:
-        files, measure, budget, meant = _said_or_asked(source, measure, budget, meant)
+        files, measure = _said(source), measure or MEASURE
         found = findings(files, measure, budget, JudgingCosts(cost=made.cost))
         values = _of_plan(folder, out) | {"measure": measure} | _of_source(files.source, out)
         values |= {} if made.cost == DEFAULT_COST else {"cost": made.cost}
@@ -98,30 +90,19 @@ def _before(out: Path, of_answers: bool) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in own}
 
 
-def _said_or_asked(
-    source: RunFiles, measure: str | None, budget: float | None, meant: Meant
-) -> tuple[Files, str, float | None, Meant]:
-    """The files, the measure, the budget and the queries that were typed; asks for them if nothing was."""
-    if source == RunFiles() and meant == Meant() and measure is None and budget is None:
-        files, measure, budget, meant = Interview().answers()
-        return _with_past_runs(files), measure, budget, meant
-    if not source.run:
-        raise ValueError("pass --run, once for each ranker, or --answers")
+def _said(source: RunFiles) -> Files:
+    """The files that were typed; raises if what every project needs is missing."""
+    lacking = [] if source.run else ["--run NAME=FILE, once for each ranker (or --answers)"]
     if not (source.train_qrels or source.judge or source.max_grade):
-        raise ValueError(
-            "pass --train-qrels, past judgments, or --judge, labels of an LLM; without either, --max-grade N, the "
-            "highest grade"
+        lacking.append(
+            "--train-qrels, past judgments, or --judge, labels of an LLM, or without either --max-grade N, the highest "
+            "grade"
         )
-    return _with_past_runs(Files(source)), measure or MEASURE, budget, meant
-
-
-def _with_past_runs(files: Files) -> Files:
-    """The files, with the runs to compare as past runs too if no others are given and the judgments are of them."""
-    source = files.source
-    if source.train_qrels is None or source.train_run or source.judge:
-        return files
-    check_past(files)
-    return replace(files, source=replace(source, train_run=[Path(file) for file in source.files.values()]))
+    if lacking:
+        raise ValueError(f"pass {'; and '.join(lacking)}")
+    if source.train_qrels and not (source.train_run or source.judge):  # then the judgments are of the runs to compare
+        source = replace(source, train_run=[Path(file) for file in source.files.values()])
+    return Files(source)
 
 
 def _of_source(source: RunFiles, out: Path) -> dict[str, Any]:
@@ -146,117 +127,6 @@ def _from(file: str | Path, out: Path) -> str:
     if dataset_id(file) is not None or os.path.isabs(file):
         return str(file)
     return str(file) if out.parent == Path() else os.path.relpath(file, out.parent)
-
-
-class Interview:
-    """What a user answers whom `init` asks: each answer is checked at once, and asked for until it fits."""
-
-    def __init__(self) -> None:
-        self.files = Files(RunFiles())
-        self.measure: str | None = None
-        self.budget: float | None = None
-        self.queries: str | None = None
-
-    def answers(self) -> tuple[Files, str, float | None, Meant]:
-        """The files, the measure and the budget; if the answers end early, what to type to go on from them."""
-        try:
-            return self._asked()
-        except (typer.Abort, ValueError) as ended:
-            source = self.files.source
-            if source.run:
-                again = [*source.words(), *given_words(measure=self.measure, budget=self.budget, queries=self.queries)]
-                so_far = visible(command_line("init", *again))
-                typer.echo(f"\nThe answers so far, to continue from:\n  {so_far}", err=True)
-            if isinstance(ended.__context__, EOFError):
-                raise ValueError("the input ended before the last question; pass --run, --budget, … instead") from ended
-            raise
-
-    def _asked(self) -> tuple[Files, str, float | None, Meant]:
-        ends = ""
-        while self._answer(f"Run {len(self.files.source.files) + 1} to compare, NAME=FILE{ends}", self._run):
-            ends = " (empty: no more)"
-        self._answer("Topics, as a file or irds:ID (empty: none)", self._file("topics", of_topics))
-        texts = self._file("texts", lambda files: of_texts(files, files.documents["docno"].drop_duplicates()))
-        self._answer("Texts of the documents, as a file or irds:ID (empty: none)", texts)
-        if self._answer("Past judgments by people, as qrels (empty: none)", self._file("train_qrels", _check_labels)):
-            self._answer("The run that these judgments are for (empty: the runs above)", self._past)
-        elif not self._answer("Labels of an LLM or another judge (empty: none)", self._judge):
-            self._answer("The highest grade", self._highest, "3")
-        self._answer("Measure", self._measure, MEASURE)
-        self._answer("How many documents can people judge (empty: not known yet)", self._budget)
-        told = f"{NEW} (future queries, of which the topics are a sample) or {THESE}"
-        self._answer(f"Which queries should the answer hold for: {told}", self._population)
-        assert self.measure is not None
-        return self.files, self.measure, self.budget, Meant(queries=self.queries)
-
-    def _take(self, check: Callable[[Files], object], **answer: Any) -> None:
-        """Keep an answer if it fits the others."""
-        files = replace(self.files, source=replace(self.files.source, **answer))
-        check(files)
-        self.files = files
-
-    def _file(self, name: str, check: Callable[[Files], object]) -> Callable[[str], None]:
-        return lambda given: self._take(check, **{name: Path(given)}) if given else None
-
-    def _run(self, given: str) -> None:
-        before = self.files.source.run or []
-        if given:
-            entry = given if "=" in given else f"{Path(given).name.partition('.')[0]}={given}"
-            self._take(of_shared_queries, run=[*before, entry])
-        elif not before:
-            raise ValueError("at least one run is needed")
-
-    def _past(self, given: str) -> None:
-        self._take(check_past, train_run=[Path(given)] if given else None)
-
-    def _judge(self, given: str) -> None:
-        if given:
-            self._take(lambda files: files.judges, judge=[given])
-
-    def _highest(self, given: str) -> None:
-        highest = whole_number("max_grade", int(_number(given)), 1, HIGHEST_LABEL)
-        self._take(lambda files: None, max_grade=highest)
-
-    def _measure(self, given: str) -> None:
-        parse_measure(given, self.files.highest_grade())
-        self.measure = given
-
-    def _budget(self, given: str) -> None:
-        self.budget = float(positive("budget", _number(given))) if given else None
-
-    def _population(self, given: str) -> None:
-        self.queries = check_population(given)
-
-    def _answer(self, question: str, take: Callable[[str], None], proposed: str = "") -> str:
-        """An answer that fits, asked for until there is one."""
-        while True:
-            about: dict[str, Any] = {"default": proposed, "show_default": bool(proposed), "err": True}
-            given = str(typer.prompt(question, **about)).strip()
-            try:
-                take(given)
-            except FileNotFoundError as error:
-                typer.echo(f"there is no file {visible(str(error.filename))}", err=True)
-            except (ValueError, OSError) as error:
-                told = error.told(_option) if isinstance(error, ArgumentError) else str(error)
-                typer.echo(in_one_line(told), err=True)
-            else:
-                return given
-
-
-def _check_labels(files: Files) -> None:
-    if files.qrels is not None and files.qrels.empty:
-        raise ValueError(f"{files.source.train_qrels}: no document has a label")
-
-
-def _number(given: str) -> float:
-    try:
-        return float(given)
-    except ValueError:
-        raise ValueError(f"expected a number, got {shown(given)}") from None
-
-
-def _option(named: Named) -> str:
-    return f"--{named.name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)

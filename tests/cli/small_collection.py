@@ -44,13 +44,13 @@ UNIFORM = ("--grades", "uniform", "--max-grade", "2")
 MEASURED = ("--measure", "DCG@5", "--level", "query", "--budget", "100", "--seed", "1", "--out", "plan")
 
 
-def invoke(*words, answers=None):
-    return CliRunner().invoke(app, [str(w) for w in words], input=answers)
+def invoke(*words):
+    return CliRunner().invoke(app, [str(w) for w in words])
 
 
-def run(*words, answers=None):
+def run(*words):
     """The standard output of a command that succeeds."""
-    result = invoke(*words, answers=answers)
+    result = invoke(*words)
     assert result.exit_code == 0, result.output
     return result.stdout
 

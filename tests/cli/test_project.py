@@ -202,78 +202,13 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
     assert len(served[-1].campaign.work.documents) == 30
 
 
-def test_init_asks_if_nothing_is_said(files):
-    answers = "new.run\nold=old.run\n\nnone.tsv\ntopics.tsv\n\npast.qrels\npast.run\nP@5\n30\nall\nnew\n"
-    result = invoke("init", answers=answers)
-    assert result.exit_code == 0, result.output
-    assert "there is no file none.tsv" in result.stderr
-    values = tomllib.loads(FILE.read_text())
-    assert values["runs"] == {"new": "new.run", "old": "old.run"}
-    assert (values["measure"], values["budget"], values["topics"]) == ("P@5", 30, "topics.tsv")
-    assert (values["train-qrels"], values["train-run"]) == ("past.qrels", ["past.run"])
-    assert "texts" not in values
-    assert "queries must be 'these' or 'new', got 'all'" in result.stderr
-    assert values["queries"] == "new"
-
-
-def test_each_answer_is_checked_at_once_and_asked_for_again(files):
-    (files / "few.qrels").write_text("x 0 d1 1\n")
-    (files / "other.run").write_text(ranking(PAST, 2))
-    (files / "strange.tsv").write_text("x\ttext\n")
-    answers = {
-        "": "at least one run is needed",
-        "new=past.qrels": "got 4 columns: these are qrels; ",
-        "new.run": None,
-        "again=./new.run": "--run new and --run again are the same file, new.run",
-        "new=old.run": "the name 'new' is taken",
-        "other.run": "the runs have no query in common",
-        "old.run": None,
-        " ": None,
-        "none.tsv": "there is no file none.tsv",
-        "topics.tsv": None,
-        "strange.tsv": "strange.tsv: the file has no text for any document of the runs",
-        "texts.tsv": None,
-        "new.run ": "got 6 columns: it is a run",
-        "few.qrels": None,
-        "  ": "few.qrels has no label for queries of the runs: pass --train-run",
-        "past.run": "few.qrels: no document of past.run has a label",
-    }
-    result = invoke("init", answers="".join(f"{each}\n" for each in answers))
-    assert result.exit_code == 2
-    for wrong in filter(None, answers.values()):
-        assert wrong in result.stderr
-    kept = "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv --train-qrels few.qrels"
-    assert f"The answers so far, to continue from:\n  pt-active init {kept}\n" in result.stderr
-    assert not FILE.exists()
-
-
-def test_an_llm_is_asked_for_where_no_people_have_judged(files):
+def test_init_of_an_llm_or_of_a_highest_grade_alone(files):
     (files / "llm.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11)))
-    (files / "ids.csv").write_text("qid,docno\nq0,d1\n")
-    answers = ("new.run", "old.run", "", "", "", "", "ids.csv", "llm.qrels", "P@x", "P@5", "many", "-3", "30", "these")
-    result = invoke("init", answers="".join(f"{each}\n" for each in answers))
-    assert result.exit_code == 0, result.output
-    for wrong in ("unknown measure 'P@x'", "expected a number, got 'many'", "--budget must be a positive number"):
-        assert wrong in result.stderr
-    values = tomllib.loads(FILE.read_text())
-    assert (values["judge"], values["measure"], values["budget"]) == (["llm.qrels"], "P@5", 30)
-
-
-def test_init_asks_for_the_highest_grade_without_judgments(files):
-    run("init", answers="new.run\nold.run\n\n\n\n\n\n2\n\n25\nnew\n")
-    values = tomllib.loads(FILE.read_text())
-    assert (values["max-grade"], values["budget"], values["measure"]) == (2, 25, "DCG@10")
+    assert data("init", *RUNS, "--judge", "llm.qrels", "--budget", "30")["judge"] == ["llm.qrels"]
+    FILE.unlink()
+    said = data("init", *RUNS, "--max-grade", "2", "--budget", "25", "--queries", "new")
+    assert (said["max-grade"], said["budget"], said["measure"], said["queries"]) == (2, 25, "DCG@10", "new")
     assert "Grade model: none" in run("plan")
-
-
-def test_answers_that_end_too_early_are_one_error(files):
-    result = invoke("init", answers="new.run\n")
-    assert result.exit_code == 2
-    assert (
-        result.stderr.splitlines()[-1]
-        == "error: the input ended before the last question; pass --run, --budget, … instead"
-    )
-    assert not FILE.exists()
 
 
 def test_judgments_of_the_queries_themselves_need_no_past_run(files):
@@ -283,7 +218,8 @@ def test_judgments_of_the_queries_themselves_need_no_past_run(files):
     assert run("plan").startswith("Plan for DCG@10")
     FILE.unlink()
     said = complaint("init", *RUNS, "--train-qrels", "past.qrels", "--budget", "40")
-    assert said == "past.qrels has no label for queries of the runs: pass --train-run, the run that it judges"
+    assert said.startswith("past.qrels: no document of new.run, old.run has a label: the labels are of queries 'p0', ")
+    assert said.endswith("; pass --train-run, the run that was judged")
 
 
 # --- what init finds ------------------------------------------------------------------------------------------------
@@ -404,8 +340,8 @@ def test_texts_count_of_documents_that_can_be_judged(files):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--budget", "9"), "pass --run, once for each ranker"),
-        ((*RUNS, "--budget", "9"), "pass --train-qrels, past judgments, or --judge, labels of an LLM;"),
+        ((), "pass --run NAME=FILE, once for each ranker (or --answers); and --train-qrels, past judgments, or "),
+        ((*RUNS, "--budget", "9"), "pass --train-qrels, past judgments, or --judge, labels of an LLM, or without "),
         ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
         ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG@5?"),
     ],
