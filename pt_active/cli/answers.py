@@ -39,8 +39,8 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 
-OUTCOMES = {PASS: (0, "notice"), FAIL: (1, "error"), UNRESOLVED: (3, "warning")}
-"""Outcome → exit code, where 2 is bad input, and the kind of annotation in a GitHub workflow."""
+OUTCOMES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
+"""Outcome → exit code, where 2 is bad input."""
 
 
 def status(
@@ -251,7 +251,6 @@ def gate(
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
     junit: Path | None = option(None, "A JUnit file to create.", "FILE"),
-    github: bool = option(False, "Print an annotation for a GitHub workflow."),
 ) -> Answer:
     """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
 
@@ -264,11 +263,10 @@ def gate(
     decided = plan.gate(qrels, margin, asked, often, confidence, **about)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
-    text = f"{in_github(decided)}\n{decided}" if github else str(decided)
     hint = ""
     if decided.outcome == UNRESOLVED and often is not None:
         hint = next_step(decided.status, plan, labels, extended=given_words(missing=missing))
-    return Answer(decided.to_dict(), text, hint, OUTCOMES[decided.outcome][0])
+    return Answer(decided.to_dict(), str(decided), hint, OUTCOMES[decided.outcome])
 
 
 def in_junit(gate: Gate) -> str:
@@ -284,16 +282,3 @@ def in_junit(gate: Gate) -> str:
         ElementTree.SubElement(case, "system-out").text = str(gate)
     ElementTree.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
-
-
-def in_github(gate: Gate) -> str:
-    """The gate as an annotation of a GitHub workflow, one line."""
-    state = gate.status
-    interval = f"{state.what} {state.point} [{state.low:+.4f}, {state.high:+.4f}]" if np.isfinite(state.low) else ""
-    said = "; ".join(filter(None, [gate.answer, interval, gate.advice]))
-    title = _escaped(f"{state.measure}: {gate.question}").replace(":", "%3A").replace(",", "%2C")
-    return f"::{OUTCOMES[gate.outcome][1]} title={title}::{_escaped(said)}"
-
-
-def _escaped(text: str) -> str:
-    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from pt_active.cli.failures import DEBUG, Usage, failures_told, in_one_line
+from pt_active.cli.failures import Usage, failures_told, in_one_line
 
 
 class Listed(NamedTuple):
@@ -144,7 +144,9 @@ AUDIT: Mapping[str, Listed] = {
 
 def group(commands: Mapping[str, Listed], says: str | None = None) -> typer.Typer:
     """A group of commands, none of which is loaded before it is run."""
-    made = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, help=says)
+    made = typer.Typer(
+        cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=says
+    )
     for name, listed in commands.items():
         made.command(name, help=listed.says, rich_help_panel=listed.title)(_later(name, listed))
     return made
@@ -208,14 +210,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is typed, loaded."""
-        shared = ctx.find_root().params
         name, _, rest = super().resolve_command(ctx, args)
-        command = self.loaded(args[0])
-        if shared["help_all"] and not isinstance(command, Commands):
-            for each in command.params:
-                each.hidden = False
-            rest = ["--help"]
-        return name, command, rest
+        return name, self.loaded(args[0]), rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Read the options that go with every command, wherever they stand."""
@@ -234,7 +230,7 @@ class Commands(TyperGroup):
         words = ctx.meta.get(_WORDS, ())
         group = ["pt-active"] if ctx.parent is None else ["pt-active", str(ctx.info_name)]
         command = " ".join([*group, *(word for word in words if word in self.commands)][: len(group) + 1])
-        with failures_told(words, command, ctx.params.get("traceback", False)), printed_warnings():
+        with failures_told(words, command), printed_warnings():
             return super().invoke(ctx)
 
 
@@ -275,7 +271,7 @@ def _shared_first(args: list[str], params: list[Any]) -> list[str]:
 
 _WORDS = "pt_active.words"  # The key of what was typed in the metadata of a context
 
-_EPILOG = "--help-all shows every option. Options of all commands, such as --json and --quiet: pt-active --help."
+_EPILOG = "Options of all commands, such as --json and --quiet: pt-active --help."
 
 
 @contextlib.contextmanager
@@ -320,7 +316,6 @@ def about(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
-    help_all: Annotated[bool, typer.Option("--help-all", help="Show all options of a command.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")
@@ -349,9 +344,6 @@ def about(
     clusters: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="A column of the topics whose equal values belong together.")
     ] = None,
-    traceback: Annotated[
-        bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
-    ] = False,
 ) -> None:
     """Find out which ranker is better, and by how much, from few human judgments.
 

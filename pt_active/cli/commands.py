@@ -24,15 +24,15 @@ _DECLARED = "declared"
 
 @dataclass(frozen=True)
 class Declared:
-    """What the help, the shell and the checks know of an option or argument."""
+    """What the help and the checks know of an option or argument."""
 
     help: str = ""  # ``{}`` stands for the names
     metavar: str = "X"
-    names: Collection[str] | Callable[[], Collection[str]] = ()  # the values, which the shell completes
+    names: Collection[str] | Callable[[], Collection[str]] = ()  # the values
     others: bool = False  # whether other values are allowed
     within: tuple[int, int] | None = None  # the range of a whole number
     typed: str = ""  # how it is typed, if not as its name with dashes
-    rare: bool = False  # whether only --help-all shows it
+    rare: bool = False  # whether the help shows it below the others
     argument: bool = False  # whether it is typed without its name
 
     def option(self, name: str, flag: bool) -> Any:
@@ -51,10 +51,8 @@ class Declared:
                     raise ValueError(f"unknown {what} {shown(each)}; it is one of {', '.join(names())}")
             return value
 
-        about: dict[str, Any] = {"help": self.help.format(", ".join(names())), "callback": check, "hidden": self.rare}
+        about: dict[str, Any] = {"help": self.help.format(", ".join(names())), "callback": check}
         about |= {"metavar": "" if flag else self.metavar}
-        if self.names:
-            about["autocompletion"] = lambda incomplete: [each for each in names() if each.startswith(incomplete)]
         panel = "Further options" if self.rare else None
         return typer.Argument(**about) if self.argument else typer.Option(typed, **about, rich_help_panel=panel)
 

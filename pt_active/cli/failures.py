@@ -23,7 +23,7 @@ from pt_active.frames.visible import visible, visible_field
 
 FAILED, A_BUG, INTERRUPTED = 2, 70, 130  # Exit codes: what can be foreseen to fail, what cannot, and Ctrl-C
 
-DEBUG = "PT_ACTIVE_DEBUG"  # An environment variable that asks for tracebacks; ``--traceback`` does so too
+DEBUG = "PT_ACTIVE_DEBUG"  # An environment variable that asks for tracebacks
 
 MAX_MESSAGE = 2000  # Characters of a message, at most
 
@@ -36,9 +36,7 @@ _LONG = re.compile(rf"'[^'\n]{{{MAX_SHOWN - 1},}}'|\"[^\"\n]{{{MAX_SHOWN - 1},}}
 
 
 @contextmanager
-def failures_told(
-    words: Sequence[str] = (), command: str = "pt-active", show_traceback: bool = False
-) -> Iterator[None]:
+def failures_told(words: Sequence[str] = (), command: str = "pt-active") -> Iterator[None]:
     """End the command with one line on stderr for whatever is raised."""
     try:
         yield
@@ -47,9 +45,7 @@ def failures_told(
     except BaseException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
-        raise typer.Exit(
-            _told(error, words, command, show_traceback or os.environ.get(DEBUG, "0") not in ("", "0"))
-        ) from None
+        raise typer.Exit(_told(error, words, command)) from None
 
 
 @contextmanager
@@ -63,7 +59,7 @@ def naming_stdout() -> Iterator[None]:
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-def _told(error: BaseException, words: Sequence[str], command: str, show_traceback: bool) -> int:
+def _told(error: BaseException, words: Sequence[str], command: str) -> int:
     """Print why the command ends, and return its exit code."""
     if _interrupted(error):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -72,7 +68,7 @@ def _told(error: BaseException, words: Sequence[str], command: str, show_traceba
         text, code = f"error: {in_one_line(message)}", FAILED
     else:
         text, code = _bug(error, words), A_BUG
-    if show_traceback:
+    if os.environ.get(DEBUG, "0") not in ("", "0"):
         text = f"{visible(''.join(traceback.format_exception(error)))}{text}"
     try:
         typer.echo(text, err=True)
@@ -139,7 +135,7 @@ def _bug(error: BaseException, words: Sequence[str]) -> str:
     ours = [f for f in traceback.extract_tb(error.__traceback__) if "pt_active" in Path(f.filename).parts]
     place = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else _place(error)[1]
     said = in_one_line(f"{type(error).__name__} in {place}: {error}")
-    again = visible_field(shlex.join(["pt-active", "--traceback", *(word for word in words if word != "--traceback")]))
+    again = visible_field(f"{DEBUG}=1 {shlex.join(['pt-active', *words])}")
     return f"this is a bug in pt-active: {said}\nplease report it at {HELP}/issues with what this prints:\n  {again}"
 
 

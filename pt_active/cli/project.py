@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
@@ -108,9 +107,7 @@ class Project:
             raise ValueError(f"{file}: this is not TOML: {error}{hint}") from error
         for key, value in values.items():
             if key not in KEYS:
-                near = difflib.get_close_matches(key.lower().replace("_", "-"), KEYS, n=1)
-                ask = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(KEYS)}"
-                raise ValueError(f"{file}: unknown key {shown(key)}; {ask}")
+                raise ValueError(f"{file}: unknown key {shown(key)}; it is one of {', '.join(KEYS)}")
             if not _fits(value, KEYS[key]):
                 raise ValueError(f"{file}: {key} must be {KEYS[key]}, got {shown(value)}")
             named = value.items() if isinstance(value, dict) else ((each,) for each in _listed(value))

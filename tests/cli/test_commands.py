@@ -13,7 +13,6 @@ import sys
 import pytest
 import typer
 from small_collection import QUERIES, complaint, data, fill, invoke, qrels_lines, run, write
-from typer.testing import CliRunner
 
 from pt_active.cli.app import AUDIT, COMMANDS, app
 from pt_active.frames.checks import Argument
@@ -38,11 +37,7 @@ def test_what_is_listed_is_there_and_its_help_is_short(path):
     assert f"pt-active {' '.join(path)} " in said.split("Example:")[1]
     assert "--json" in said
     assert not re.search(r"<(bool|path|str|list)\b", said)
-    shown = [each.opts[0] for each in command.params if each.opts[0].startswith("--") and not each.hidden]
-    assert len(shown) <= 14
-    assert all(option in said for option in shown)
-    every = CliRunner().invoke(app, [*path, "--help-all"], env={"COLUMNS": "200"}).stdout
-    assert all(each.opts[0] in every for each in command.params if each.opts[0].startswith("--"))
+    assert all(each.opts[0] in said for each in command.params if each.opts[0].startswith("--"))
 
 
 @pytest.mark.parametrize("columns", ["0", "", "00"])
@@ -128,12 +123,10 @@ def test_what_no_command_takes_is_refused(words, said):
 
 
 EACH_TYPED = """
-import os, sys
+import sys
 from pt_active.__main__ import main
-for words in (["--help"], [], ["audit"], ["nonsense"], ["complete"]):
+for words in (["--help"], [], ["audit"], ["nonsense"]):
     sys.argv = ["pt-active", *words]
-    if words == ["complete"]:
-        os.environ |= {"_PT_ACTIVE_COMPLETE": "complete_bash", "COMP_WORDS": "pt-active sta", "COMP_CWORD": "1"}
     try:
         main()
     except SystemExit as ended:
@@ -141,11 +134,11 @@ for words in (["--help"], [], ["audit"], ["nonsense"], ["complete"]):
 """
 
 
-def test_a_process_helps_and_completes_without_frames():
+def test_a_process_helps_without_frames():
     ran = subprocess.run([sys.executable, "-c", EACH_TYPED], capture_output=True, text=True, check=True)
     said = re.split(r"ended with (.*)\n", ran.stdout)
-    assert said[1::2] == ["0 []", "2 []", "2 []", "2 []", "0 []"], ran.stderr
-    for text, part in zip(said[::2], ("which ranker is", "From runs", "judge", "", "status"), strict=False):
+    assert said[1::2] == ["0 []", "2 []", "2 []", "2 []"], ran.stderr
+    for text, part in zip(said[::2], ("which ranker is", "From runs", "judge", ""), strict=False):
         assert part in text
     assert ran.stderr == "error: No such command 'nonsense'; see pt-active --help\n"
 
@@ -169,13 +162,6 @@ def test_demo(tmp_path, monkeypatch):
     by_hand = data("status", folder / "plan", folder / "judgments.csv")["result"]
     assert by_hand == {name: value for name, value in numbers["active"].items() if name != "estimates"}
     assert complaint("demo") == "demo-out exists; choose another --out"
-
-
-def test_shells_complete_names():
-    for words, offered in (("plan --level do", "document"), ("status x y --estimator sn", "snis")):
-        typed_so_far = {"_PT_ACTIVE_COMPLETE": "complete_bash", "COMP_WORDS": f"pt-active {words}"}
-        typed_so_far["COMP_CWORD"] = str(len(words.split()))
-        assert CliRunner().invoke(app, [], prog_name="pt-active", env=typed_so_far).stdout.split() == [offered]
 
 
 LEVEL, REFITTED = Argument("level", "document"), Argument("refit", True)

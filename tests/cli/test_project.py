@@ -407,9 +407,7 @@ def test_files_are_relative_to_the_project(files, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("budgt = 3\n", "pt-active.toml: unknown key 'budgt'; did you mean budget?"),
-        ("max_grade = 3\n", "pt-active.toml: unknown key 'max_grade'; did you mean max-grade?"),
-        ("zzz = 3\n", "pt-active.toml: unknown key 'zzz'; it is one of plan, report, "),
+        ("budgt = 3\n", "pt-active.toml: unknown key 'budgt'; it is one of plan, report, "),
         ("budget = 'many'\n", "pt-active.toml: budget must be a number, got 'many'"),
         ("budget = nan\n", "pt-active.toml: budget must be a number, got nan"),
         ("budget = true\n", "pt-active.toml: budget must be a number, got True"),
@@ -434,9 +432,7 @@ def test_files_are_relative_to_the_project(files, monkeypatch):
 )
 def test_each_mistake_is_one_line(files, text, said):
     FILE.write_text(text)
-    assert complaint(
-        "plan", "--out", "p", "--measure", "DCG@5", "--pool" if "zz" in text else "--budget", "5"
-    ).startswith(said)
+    assert complaint("plan", "--out", "p", "--measure", "DCG@5", "--budget", "5").startswith(said)
 
 
 def test_bytes_that_are_not_text_are_one_line(files):
