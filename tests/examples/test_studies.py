@@ -57,6 +57,7 @@ STUDIES = {
     "which_queries": Study("--out OUT/x.png", "x.png", {"QUERIES": 40, "STEPS": 3, "SMALLEST": 60}, page=False),
     "promised_power": Study("POOL --repetitions 1", small={"PAST": 30, "NEW_POOLS": 2, "MEASURES": ("DCG@10",)}),
     "surprises": Study("POOL --measures AP --shares 0.3 --repetitions 3"),
+    "grade_models": Study("POOL --quick", small={"MEASURES": {"DCG@10": 1}, "QUERIES": 20}),
     "cold_start": Study("POOL OTHER --repetitions 2", small={"SHARES": (0.4,)}),
     "until_known": Study("POOL --quick --pairs small=2", small={"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)}),
     "closing_in": Study("POOL --quick --out OUT/x.png", "x.png", {"DIFFERENCES": (0.4, 0.8), "LOOKS": 20}, page=False),
