@@ -143,9 +143,11 @@ class Intervals(Chart):
         value, low, high = np.array([row[1:4] for row in self.rows], dtype=float).T
         hollow = np.array([not row.strong for row in self.rows])
         places = np.arange(len(value))
-        arms = np.nan_to_num([value - low, high - value], posinf=0.0, neginf=0.0)
-        axes.errorbar(value, places, xerr=arms, fmt="o", capsize=4, lw=2, color=FIRST)
-        axes.plot(value[hollow], places[hollow], "o", mfc=GROUND, color=FIRST, zorder=3)
+        known = np.isfinite(low) & np.isfinite(high)
+        middle, half = (low + high)[known] / 2, (high - low)[known] / 2  # a value may lie outside of its interval
+        axes.plot(value, places, "o", color=FIRST, zorder=3)
+        axes.plot(value[hollow], places[hollow], "o", mfc=GROUND, color=FIRST, zorder=4)
+        axes.errorbar(middle, places[known], xerr=half, fmt="none", capsize=4, lw=2, color=FIRST)
         if self.compared:
             _mark_zero(axes, places, ":")
         _name_rows(axes, self._shown, self.axis, self.sides)

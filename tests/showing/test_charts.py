@@ -114,6 +114,14 @@ def test_figures_hold_the_tables() -> None:
     np.testing.assert_allclose(axes.lines[0].get_xdata(), np.arange(plots.MAX_ESTIMATES))
 
 
+def test_an_interval_is_drawn_where_it_is_even_if_the_value_lies_outside_of_it() -> None:
+    """Bets on all labels may disagree with an estimate from those before the first gap."""
+    rows = [ChartRow("a", 3.0, 0.0, 2.0), ChartRow("b", 1.0), ChartRow("c", 1.0, -np.inf, 2.0)]
+    axes = drawn_in(Intervals(rows))
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), [3, 1, 1])
+    np.testing.assert_allclose(axes.collections[0].get_segments(), [[[0, 0], [2, 0]]])
+
+
 def test_figures_refuse_tables_that_they_cannot_draw() -> None:
     with pytest.raises(ValueError, match="it lacks half_width"):
         plots.budgets(pd.DataFrame({"level": ["query"], "design": ["passive"], "budget": [1.0]}))
