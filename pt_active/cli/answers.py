@@ -23,7 +23,17 @@ from pt_active.cli.answer import (
 )
 from pt_active.cli.commands import given_words, option
 from pt_active.cli.files import texts_for
-from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Meant, Pair, confidence_level, for_any_missing
+from pt_active.cli.options import (
+    Asked,
+    LabelFiles,
+    Labelled,
+    Look,
+    Meant,
+    Pair,
+    confidence_level,
+    for_any_missing,
+    largest_margin,
+)
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
 from pt_active.frames.visible import visible
@@ -67,12 +77,12 @@ def status(
         if asked != Asked() and look != Look():
             raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
-        shown = _page_of(labels, *asked.words(), *pair.words(), *words)
-        return _with_agreement(_of_results(result, estimates, f"All of it on one page:\n  {shown}"), labelled)
+        hint = "" if asked != Asked() else f"All of it on one page:\n  {_page_of(labels, *pair.words(), *words)}"
+        return _with_agreement(_of_results(result, estimates, hint), labelled)
     about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
     state = plan.status(qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
-    again = [*look.words(), *pair.words(), *words]
+    again = [*given_words(margin=look.margin), *pair.words(), *words]
     if isinstance(state, PairStatus) and state.resolved:
         shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
         hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
@@ -149,12 +159,11 @@ def _in_short(result: Estimate | Comparison) -> str:
 
 def report(
     labels: LabelFiles,
-    asked: Asked,
     pair: Pair,
-    look: Look,
     meant: Meant,
     out: Path = option(MISSING, "The file to create: HTML, or JSON if its name ends in .json.", "FILE"),
     so_far: bool = option(False, "Report before everything is judged, from the labels before the first gap."),
+    margin: float | None = largest_margin(),
     texts: Path | None = option(None, "Document texts to show; default: those of the plan.", "FILE"),
     slice: list[str] | None = option(None, "A column of the plan that groups queries; you may pass several.", "COLUMN"),
     confidence: float = confidence_level(),
@@ -164,19 +173,19 @@ def report(
     from pt_active.plans.answers.report.report import Report
 
     check_new(out)
-    if not so_far and look != Look():
-        raise ValueError("--looks and --margin are for --so-far")
+    if not so_far and margin is not None:
+        raise ValueError("--margin is for --so-far")
     plan, qrels, records = labels.read()
     if so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
         raise ValueError("a report of the labels so far is about one pair: pass --first and --second")
     about: dict[str, Any] = vars(pair) | meant.fields | {"records": records}
     state = None
     if so_far:
-        found = plan.status(qrels, look.of(plan), look.margin, confidence, **about, missing=missing)
+        found = plan.status(qrels, Look().of(plan), margin, confidence, **about, missing=missing)
         state = found if isinstance(found, Status) else None
-    how = asked.measure, asked.estimator, confidence, missing or "error"
+    about |= {"confidence": confidence, "missing": missing or "error"}
     about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
-    made = Report.of(plan, qrels, *how, **about)
+    made = Report.of(plan, qrels, **about)
     made.save(out)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 

@@ -76,6 +76,11 @@ def for_any_missing() -> str | None:
     return option(None, help, "NAME", names=MISSING_POLICIES)
 
 
+def largest_margin() -> float | None:
+    """The option for the margin of a status."""
+    return option(None, "The largest difference that does not matter; for one ranker, the half-width that you want.")
+
+
 class Labelled(NamedTuple):
     """A plan or what else was judged, its labels, and the records that they follow from; None if no file says who."""
 
@@ -170,9 +175,7 @@ class Look(Typed):
         "NAME",
         names=(ALWAYS, PLANNED, AT_THE_END),
     )
-    margin: float | None = option(
-        None, "The largest difference that does not matter; for one ranker, the half-width that you want."
-    )
+    margin: float | None = largest_margin()
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""

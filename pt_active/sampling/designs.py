@@ -79,11 +79,6 @@ def defensive_share(draws: float) -> float:
     return min(1.0, max(DEFENSIVE_SHARE, (PASSIVE_DRAWS / draws) ** 2))
 
 
-def draws_by_weight(name: str) -> bool:
-    """Whether a design draws queries by their weights alone, as plain random sampling does."""
-    return name in DESIGNS and all(part.fixed and part.uniform_cost for part in DESIGNS[name])
-
-
 def suits_single_risks(name: str) -> bool:
     """Whether a design suits the mean of each system too, and not only differences, when there are several."""
     return name in DESIGNS and all(part.fixed or part.separate for part in DESIGNS[name])

@@ -106,7 +106,7 @@ class Chart:
         for colour, variable in _ON_PAGES.items():
             drawn = drawn.replace(colour, variable)
         named = f'<title id="{name}-title">{html.escape(visible_field(title))}</title>'
-        words = html.escape(visible(f"{message} {self._told().rstrip(';')}.".strip()))
+        words = html.escape(visible(f"{message} {self._told()}.".strip()))
         told = f'<desc id="{name}-desc">{words}</desc>'
         labelled = f'role="img" aria-labelledby="{name}-title {name}-desc"'
         return f"<svg {size} {labelled}>{named}{told}{_UNUSED_ID.sub('', drawn).rstrip()}"
@@ -155,16 +155,14 @@ class Intervals(Chart):
 
 @dataclass(frozen=True)
 class Bars(Chart):
-    """Bars from 0: positive ones right in the first colour, negative ones left; NaN is a heading of rows below."""
+    """Bars from 0: positive ones right in the first colour, negative ones left in the second."""
 
     rows: Sequence[ChartRow]
     axis: str = ""
     sides: Sides | None = None
 
     def _told(self) -> str:
-        return " ".join(
-            f"{row.label}: {number(row.value)};" if np.isfinite(row.value) else row.label for row in self.rows
-        )
+        return "; ".join(f"{row.label}: {number(row.value)}" for row in self.rows)
 
     @property
     def _tall(self) -> float:
@@ -174,7 +172,7 @@ class Bars(Chart):
         value = np.array([row.value for row in self.rows], dtype=float)
         places = np.arange(len(value))
         axes.barh(places, value, 0.3, color=[SECOND if each < 0 else FIRST for each in value])
-        _mark_zero(axes, places[np.isfinite(value)], "-")
+        _mark_zero(axes, places, "-")
         _name_rows(axes, self.rows, self.axis, self.sides)
 
 
@@ -233,8 +231,7 @@ def _name_rows(axes: Axes, rows: Sequence[ChartRow], axis: str, sides: Sides | N
     whole, at_left = _fit_on_lines(rows), axes.get_yaxis_transform()
     for place, (row, label) in enumerate(zip(rows, cut_labels([row.label for row in rows]), strict=True)):
         words = label if whole else f"{label}\n{row.text}".rstrip()
-        foot = place + 0.2 if np.isnan(row.value) else place - 0.2  # a heading has nothing below it
-        axes.text(0, foot, words, va="bottom", transform=at_left)
+        axes.text(0, place - 0.2, words, va="bottom", transform=at_left)
         if whole:
             axes.text(1, place - 0.2, row.text, va="bottom", ha="right", transform=at_left)
     axes.set_yticks([])

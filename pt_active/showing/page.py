@@ -18,7 +18,7 @@ from pt_active.showing.rounding import minus, number
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_GLOSSARY = "https://github.com/pt-active/pt_active/blob/main/pt_active/pt_docs/glossary.md"
+GLOSSARY = "https://github.com/pt-active/pt_active/blob/main/pt_active/pt_docs/glossary.md"
 
 MAX_ROWS = 50  # Rows of a table that are shown; all are in the page's data
 
@@ -120,22 +120,6 @@ class Section:
     decided: Sequence[Decided] = ()  # documents whose labels counted, with their texts
     beside: Sequence[Beside] = ()  # queries with the documents of two rankers, ``sides``, folded one by one
     sides: tuple[str, str] = ("", "")
-    folded: Sequence[Shown] = ()  # further tables, each under its caption
-
-
-def manifest_rows(manifest: Mapping[str, Any], prefix: str = "") -> Facts:
-    """A manifest as names and values, nested ones with a dot between."""
-    rows: Facts = []
-    for name, value in manifest.items():
-        full, many = f"{prefix}{name}", isinstance(value, (list, tuple))
-        if isinstance(value, Mapping):
-            rows += manifest_rows(value, f"{full}.")
-        elif many and any(isinstance(each, Mapping) for each in value):
-            for place, each in enumerate(value, start=1):
-                rows += manifest_rows(each, f"{full}.{place}.") if isinstance(each, Mapping) else [(full, str(each))]
-        elif value is not None and value not in ([], ()):
-            rows.append((full.replace("_", " "), ", ".join(map(str, value)) if many else str(value)))
-    return rows
 
 
 @dataclass(frozen=True)
@@ -164,8 +148,8 @@ class Page:
         """One page that loads no other file."""
         # Inside of a script, JSON must not close the element, whatever text it contains.
         data = json_text(self.data).replace("<", "\\u003c")
-        manifest = manifest_rows(self.data["manifest"])
-        return _template().render(page=self, manifest=manifest, data=data, glossary=_GLOSSARY)
+        manifest = json_text(self.data["manifest"], indent=2)
+        return _template().render(page=self, manifest=manifest, data=data, glossary=GLOSSARY)
 
 
 @cache

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from pt_active.showing.charts import FIRST, INK, SECOND, Bars, ChartRow, Intervals, Lines, Series, Sides
-from pt_active.showing.rounding import number
 
 MAX_CONTRIBUTIONS = 20  # Bars shown at most
 MAX_ESTIMATES = 30  # Estimates shown at most
@@ -59,22 +58,6 @@ def budgets(table: pd.DataFrame, spent: float | None = None, unit: str = "", her
         lines.append(Series(f"{'documents' if level == 'document' else 'queries'}, {design}", x, y, *look))
     marked = None if spent is None else (spent, here)
     return Lines(lines, f"budget, {unit.strip() or 'in labels'}", "half-width of the interval (±)", marked)
-
-
-def classes(table: pd.DataFrame) -> Bars:
-    """How the chance of being judged depends on what a query costs and on what the model expects of it.
-
-    Args:
-        table: ``axis, low, high, chance, chance_of``, as in `Report.design`.
-    """
-    _need(table, "axis", "low", "high", "chance", "chance_of")
-    made = []
-    for axis, rows in table.groupby("axis", sort=False):
-        made.append(ChartRow(f"by {axis}:", np.nan))
-        for low, high, chance in rows[["low", "high", "chance"]].to_numpy(float).tolist():
-            ends = [number(float(f"{end:.3g}")) for end in (low, high)]
-            made.append(ChartRow(" to ".join(dict.fromkeys(ends)), chance, text=number(chance)))
-    return Bars(made, str(table["chance_of"].iloc[0]))
 
 
 def contributions(table: pd.DataFrame, axis: str = "moved the estimate by", sides: Sides | None = None) -> Bars:

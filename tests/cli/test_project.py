@@ -145,7 +145,7 @@ def test_what_weighs_unequally_is_said_from_init_to_report(files):
     run("export", "--out", "my-plan.csv", "--format", "csv")
     judged("my-plan.csv")
     for words in (("status",), ("report", "--so-far"), ("gate", "--margin", "0.1")):
-        said.append(invoke(*words, "--queries", "these").stdout)
+        said.append(invoke(*words, "--queries", "these").output)
         assert " 12 of 12 average queries spent" in said[-1]
     assert all(told in each for each in said)
     assert f"<dd>these 12 queries {told}</dd>" in (files / "my-plan.html").read_text()

@@ -98,9 +98,6 @@ def test_figures_hold_the_tables() -> None:
     assert [name for name in drawn if name != "this plan"] == ["queries, passive", "documents, successive"]
     np.testing.assert_allclose(drawn["queries, passive"], budget[["budget", "half_width"]].head(2))
     np.testing.assert_allclose(drawn["documents, successive"], budget[["budget", "half_width"]].tail(2))
-    design = pd.DataFrame({"axis": ["cost", "cost", "value"], "low": 1.0, "high": 2.0, "chance": [0.1, 0.2, 0.3]})
-    axes = drawn_in(plots.classes(design.assign(chance_of="chance")))
-    np.testing.assert_allclose([w for bar in axes.patches if np.isfinite(w := bar.get_width())], [0.1, 0.2, 0.3])
     moved = pd.DataFrame({"qid": [f"q{n}" for n in range(25)], "contribution": np.arange(25) - 9.5})
     axes = drawn_in(plots.contributions(moved))
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], moved["contribution"].head(20))

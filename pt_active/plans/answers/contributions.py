@@ -14,9 +14,6 @@ from pt_active.plans.answers.basis import topic_column
 from pt_active.plans.answers.judged import Contrast, How, LabelledPlan
 from pt_active.plans.answers.results import Comparison, Estimate
 
-DOCUMENTS_PER_QUERY = 3
-"""Deciding documents listed per query, at most."""
-
 _DIGITS = 12
 """Decimals of a contribution, relative to the largest, that count when contributions are sorted."""
 
@@ -61,13 +58,6 @@ class Contributions:
             label=parts.label[parts.use], weight=parts.weight[parts.use], effect=parts.effect[parts.use]
         )
         return cls(parts.base, _largest_first(queries, "contribution"), _largest_first(documents, "effect"))
-
-    def deciding(self, queries: int) -> pd.DataFrame:
-        """The documents with the largest effects, at most `DOCUMENTS_PER_QUERY` of each of the first queries."""
-        first = self.queries["qid"].head(queries)
-        rows = self.documents[self.documents["qid"].isin(first)].groupby("qid", sort=False).head(DOCUMENTS_PER_QUERY)
-        order = rows["qid"].map(dict(zip(first, range(len(first)), strict=True)))
-        return rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
 def _largest_first(table: pd.DataFrame, column: str) -> pd.DataFrame:

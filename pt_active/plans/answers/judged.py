@@ -334,11 +334,6 @@ class LabelledPlan(ABC, Generic[Sampled]):
         """float64[N, G+1], for each document the grades of the model that chose it, made before its label was known."""
 
     @property
-    @abstractmethod
-    def planned(self) -> tuple[np.ndarray, str]:
-        """How much of each query the plan judges, float64[m], and a name for that amount, for axes."""
-
-    @property
     def drawn(self) -> np.ndarray:
         """int64[s], the queries that were drawn, or from which documents were drawn."""
         return np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)

@@ -330,14 +330,6 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
         """float64[N, G+1], for each document the grades of the round that drew it."""
         return last_unseen_grades(self.tables.rounds)
 
-    @property
-    def planned(self) -> tuple[np.ndarray, str]:
-        """float64[m], the expected number of documents of each query that some round draws, and its name."""
-        query = self.tables.pool.query_of_document
-        chances = [each.sample.design.chance(query) for each in self.tables.rounds]
-        left = np.prod([1 - chance for chance in chances], axis=0)
-        return np.bincount(query, weights=1 - left, minlength=len(self.tables.queries)), "documents to be judged"
-
 
 def judged_documents(
     tables: PlanTables,

@@ -23,7 +23,6 @@ from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import Evaluator, evaluator, is_compiled, variable_values
-from pt_active.sampling.chances import clipping_factor
 from pt_active.sampling.sample import Sample
 
 REPLAY_SEED = 0  # Seed of simulated labels and draws, so that the same labels have the same interval
@@ -194,23 +193,6 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
     def unseen_grades(self) -> np.ndarray:
         """float64[N, G+1], the grades of the pool."""
         return self.tables.pool.grades
-
-    @property
-    def planned(self) -> tuple[np.ndarray, str]:
-        """float64[m], the probability that each query is drawn (with replacement: its expected draws), and its name."""
-        queries, manifest = self.tables.queries, self.tables.manifest
-        q, cost, arguments = queries["q_prob"].to_numpy(), queries["q_cost"].to_numpy(float), manifest.arguments
-        if manifest.census:
-            return np.ones(len(q)), "chance of being drawn"
-        if arguments.replace:
-            return q * int(queries["q_draws"].sum()), "expected draws"
-        if manifest.cut:
-            amount = manifest.spent
-        elif arguments.budget is not None or manifest.extensions:
-            amount = manifest.limit
-        else:
-            amount, cost = float(arguments.draws or 0), np.ones(len(q))
-        return np.minimum(1.0, clipping_factor(q, cost, amount) * q), "chance of being drawn"
 
 
 def _judged(

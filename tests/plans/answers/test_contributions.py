@@ -138,16 +138,6 @@ def test_rounds_and_single_rankers_are_taken_apart_too(demo, graded) -> None:
         taken_apart(plan, qrels, np.ones(3))
 
 
-def test_deciding_documents_are_the_largest_of_the_first_queries(demo, graded) -> None:
-    plan, qrels = planned(graded, demo, DCG @ 10, "query")
-    found = taken_apart(plan, qrels, PAIR)
-    rows = found.deciding(4)
-    assert list(dict.fromkeys(rows["qid"])) == list(found.queries["qid"].head(4))
-    for qid, group in rows.groupby("qid"):
-        every = found.documents[found.documents["qid"] == qid]["effect"].abs()
-        assert group["effect"].abs().tolist() == every.nlargest(3).tolist()
-
-
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(level, demo, graded) -> None:
     """Copies of one query; each weighs 1e-14 more than the copy before it."""

@@ -31,7 +31,7 @@ _OF_A_FIXED_SAMPLE = (
 )
 """Numbers and cautions of a result that belong to the interval of a fixed sample."""
 
-N_DECIDING_QUERIES = 10  # Queries whose deciding documents are listed
+MAX_DECIDING_DOCUMENTS = 10  # Documents whose labels moved the estimate most that are listed
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,19 @@ class Findings(Printed):
     """Everything that a plan and its labels say.
 
     Attributes:
-        answer: The result in one sentence.
         result: An estimate of one ranker, a comparison of two, or a ranking of more.
         estimates: ``name, estimate, standard_error, low, high``: the difference, or each ranker. Beside a status, the
             interval is that of the status.
         budget: `Outlook.table` of plain random queries and of the plan's way of sampling, with the plan's labels as the
             pilot; empty if there is no budget curve.
         budget_note: Why there is no budget curve; empty if there is one.
-        design: ``axis, low, high, queries, drawn, chance, chance_of``: classes of queries by what they cost and by what
-            the model expects of them; ``chance`` is the mean of what ``chance_of`` says.
         contributions: The estimate of the one ranker, or of the difference of the two that are compared or stand first,
             taken apart.
         contrast: The name of that ranker or difference.
         check: The check of the grade model, on the plan's measure.
         slices: One row per group of queries and result: a comparison, or each of more than two rankers.
         made: The manifest of the plan.
-        status: The state of the judging if it goes on, whose sentence is then the answer; else None.
+        status: The state of the judging if it goes on, whose verdict is then the answer; else None.
         campaign: Who judged how much, and when.
         agreement: How far the judges agree; None unless records of two judges or more are given.
         differences: All pairs, with intervals that agree with the test, best first; empty if one ranker is estimated.
@@ -62,18 +59,14 @@ class Findings(Printed):
         ahead: The state of a pair by the plan's own looks, which says how many more labels it takes; None if there is a
             ``status``, or nobody can say.
         beside: The judged queries in which the two rankers of `pair` differ most.
-        decided: Pair in words → its largest contributions, as in ``contributions.queries``; empty unless many are
-            ranked.
         texts: The texts of documents by docno, as far as they are known.
         curve: The expected error at each budget of the plan's own way of sampling; None if there is none.
     """
 
-    answer: str
     result: Result
     estimates: pd.DataFrame
     budget: pd.DataFrame
     budget_note: str
-    design: pd.DataFrame
     contributions: Contributions
     contrast: str
     check: ModelCheck
@@ -86,7 +79,6 @@ class Findings(Printed):
     further: Further | None = None
     ahead: Status | None = None
     beside: tuple[Beside, ...] = ()
-    decided: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     curve: ErrorCurve | None = field(default=None, repr=False, compare=False)
 
@@ -142,7 +134,6 @@ class Findings(Printed):
         """Every number of the report, ready for JSON: NaN and infinite numbers become None."""
         basis, apart = self.result.basis, self.contributions
         said = {
-            "answer": self.answer,
             "headline": self.headline.to_dict(),
             "campaign": self.campaign,
             "agreement": None if self.agreement is None else self.agreement.to_dict(),
@@ -153,12 +144,10 @@ class Findings(Printed):
             "result": self._result(),
             "estimates": self.estimates,
             "budget": {"spent": self.spent, "note": self.budget_note, "rows": self.budget},
-            "design": self.design,
             "contributions": {"of": self.contrast, "base": apart.base, "queries": apart.queries},
-            "deciding_documents": apart.deciding(N_DECIDING_QUERIES),
+            "deciding_documents": apart.documents.head(MAX_DECIDING_DOCUMENTS),
             "model_check": plain(self.check.to_frame())[0] | {"bins": self.check.bins},
             "weights": {"n_effective": basis.n_effective, "heaviest": self.heaviest},
-            "decided": self.decided,
             "side_by_side": self.beside,
             "slices": self.slices,
             "missing": {"policy": basis.missing_policy, "pairs": self.missing},
@@ -178,7 +167,7 @@ class Findings(Printed):
         return kept | shared | {"confidence_level": status.confidence, "note": self.note}
 
     def __str__(self) -> str:
-        parts = [self.answer, self.status or self.result, *filter(None, [self.agreement]), self.check]
+        parts = [self.headline.answer, self.status or self.result, *filter(None, [self.agreement]), self.check]
         return visible("\n\n".join(map(str, parts)))
 
 

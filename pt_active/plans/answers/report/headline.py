@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
-from pt_active.plans.answers.basis import EVERYTHING, TOO_FEW, Basis
+from pt_active.plans.answers.basis import EVERYTHING, Basis
 from pt_active.plans.answers.ranking import Ranking, Result
 from pt_active.plans.answers.report.differences import Difference, Further, RelativeChange, for_others, without_shares
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
 from pt_active.showing.printed import Facts, listed
-from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, minus, roughly, share, with_interval
+from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, share, with_interval
 
 _UNKNOWN = "These labels do not show how far off that is."
 
@@ -265,7 +265,7 @@ def _sure(level: float) -> str:
 def _next(result: Result, pairs: Sequence[Difference], status: Status | None, more: Further | Status | None) -> str:
     """What to do next, in a sentence."""
     if status is not None:
-        return _next_of_status(status)
+        return f"{status.advice[0].upper()}{status.advice[1:]}."
     other = None if result.holds_for_new else result.beside
     sure = other is None or all(pair.winner or pair.certain for pair in without_shares(other))
     these = "" if sure else " for these queries"
@@ -282,83 +282,3 @@ def _next(result: Result, pairs: Sequence[Difference], status: Status | None, mo
     if not pairs:
         return "Nothing, unless the interval is too wide for your decision; then keep judging."
     return "Judge more, or choose on other grounds between rankers that cannot be told apart."
-
-
-def _next_of_status(status: Status) -> str:
-    if status.resolved:
-        return "Nothing: judging can stop here."
-    if status.open:
-        return f"Judge what was passed over, from {status.waiting}; the worst case is assumed until you do."
-    unit = how_many(status.unit, 2).partition(" ")[2]
-    if status.within_reach:
-        if np.isfinite(status.more):
-            odds = f"; the rest of the plan does so with a chance of {status.chance:.0%}"
-            return f"Keep judging: about {roughly(max(status.more, 1))} more labels may settle it{odds}."
-        return f"Keep judging: {status.drawn - status.judged} {unit} of the plan are left."
-    if status.refusal == TOO_FEW:
-        return f"{status.advice[0].upper()}{status.advice[1:]}."
-    if status.holds_for_new and not np.isfinite(status.needed):
-        return "Add queries: if the true difference is the one estimated now, no number of labels on these settles it."
-    if not np.isfinite(status.needed):
-        return "Judge everything, or accept that the question stays open."
-    if status.needed >= status.everything:
-        return "Decide on other grounds: only judging the whole pool would show so small a difference."
-    return f"This budget is too small: {status.advice}."
-
-
-def answer_in_words(result: Result) -> str:
-    """A result in one sentence, with four decimals."""
-    holds = f"{_where(result)[1:].capitalize()}: " if result.holds_for_new else ""
-    if isinstance(result, Ranking):
-        return f"{holds}{_ranked(result)}"
-    if isinstance(result, Comparison):
-        return f"{holds}{minus(_compared(result))}"
-    return f"{holds}{minus(f'{result.name} has {result.basis.measure} {result.value:.4f}{_interval(result)}.')}"
-
-
-def status_in_words(status: Status) -> str:
-    """The state of the judging in two sentences, with the interval that is valid at all looks."""
-    done = "all" if status.judged == status.drawn else f"{status.judged}"
-    head = f"{status.answer[0].upper()}{status.answer[1:]}. With {done} of {status.counted(status.drawn)} judged"
-    if not np.isfinite([status.value, status.low]).all():
-        return f"{head}, there is no interval yet."
-    interval = f"{status.confidence:.0%} interval {status.low:.4f} to {status.high:.4f}, valid {status.valid}"
-    return f"{head}, {status.what} is {minus(status.point)} in {status.measure} ({minus(interval)})."
-
-
-def _compared(comparison: Comparison) -> str:
-    first, second, winner, measure = comparison.first, comparison.second, comparison.winner, comparison.basis.measure
-    size = f"by {abs(comparison.difference):.4f} in {measure}"
-    if comparison.certain:
-        equal = f"{first} and {second} are exactly equal in {measure}"
-        return f"All that counts for them was judged: {f'{winner} is better, {size}' if winner else equal}."
-    if winner is not None:
-        other = second if winner == first else first
-        return f"{winner} is better than {other}, {size}{_interval(comparison, comparison.difference < 0)}."
-    difference = f"{first} − {second} is {comparison.difference:+.4f} in {measure}{_interval(comparison)}"
-    return f"The labels do not tell {first} and {second} apart: {difference}."
-
-
-def _interval(result: Estimate | Comparison, turned: bool = False) -> str:
-    """The interval in brackets; if turned, that of the second ranker minus the first."""
-    low, high = result.confidence_interval()
-    low, high = (-high, -low) if turned else (low, high)
-    if result.certain:
-        return ", from judging everything"
-    if not np.isfinite([low, high]).all():
-        return ", and the sample does not show how far off that is"
-    test = f", p = {result.pvalue:.2g}" if isinstance(result, Comparison) else ""
-    return f" ({result.confidence_level:.0%} interval {low:.4f} to {high:.4f}{test})"
-
-
-def _ranked(ranking: Ranking) -> str:
-    best = ranking.names[0]
-    joined = sorted(
-        {name for group in ranking.groups if best in group for name in group} - {best}, key=ranking.names.index
-    )
-    resolved, pairs = sum(w is not None for w in ranking.winners), how_many("pair", len(ranking.comparisons))
-    apart = f"{resolved} of {pairs} {agreeing('is', resolved)} told apart"
-    head = f"Of {len(ranking.names)} rankers, {best} stands first in {ranking.basis.measure}"
-    if not joined:
-        return f"{head} and is told apart from all others; {apart}."
-    return f"{head}, but cannot be told apart from {listed(joined)}; {apart}."

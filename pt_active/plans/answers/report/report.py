@@ -16,7 +16,7 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
-from pt_active.inference.ties import difference, settled
+from pt_active.inference.ties import difference
 from pt_active.plans.answers.agreement import agreement_of
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.gaps import filled, said_of
@@ -28,7 +28,7 @@ from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Ranking, Result, rank_judged
 from pt_active.plans.answers.report.differences import budget_table, differences, foreseen, further
 from pt_active.plans.answers.report.findings import Findings, compared
-from pt_active.plans.answers.report.headline import WhoJudged, answer_in_words, status_in_words
+from pt_active.plans.answers.report.headline import WhoJudged
 from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
@@ -43,9 +43,6 @@ from pt_active.relevance.measures import cutoff_of
 from pt_active.showing.charts import framed
 from pt_active.showing.page import Beside, Page, Returned
 
-MAX_DECIDED_PAIRS = 15  # Pairs of a ranking that are taken apart
-N_PER_PAIR = 5  # Queries listed for each of them
-N_CLASSES = 8  # Classes of queries, by cost and by expected performance
 N_QUERIES = 6  # Queries in which two rankings are shown side by side
 N_DOCUMENTS = 10  # Documents of each of these rankings that are shown at most
 _N_CANDIDATES = 40  # Queries of most of which is judged, as a share, among which those that differ most are looked for
@@ -152,12 +149,10 @@ class Report(Findings):
         half = np.nan if pairs else float(np.ptp(estimates[["low", "high"]].to_numpy())) / 2
         floor = result.floor / result.standard_error if isinstance(result, Estimate) and result.holds_for_new else 0.0
         return cls(
-            answer=answer_in_words(result) if status is None else status_in_words(status),
             result=result,
             estimates=estimates,
             budget=budget,
             budget_note=budget_note,
-            design=_design(labelled, contrast if len(names) <= 2 else np.full(len(names), 1 / len(names))),
             contributions=Contributions.of_labelled(labelled, contrast, how),
             contrast=one.named(names),
             check=ModelCheck.of_pilot(pilot, forecast),
@@ -167,7 +162,6 @@ class Report(Findings):
             curve=curve,
             differences=pairs,
             further=further(curve, made.spent, pairs, half, floor),
-            decided=_decided(labelled, how, result),
         )
 
     @cached_property
@@ -259,39 +253,6 @@ def _estimates(result: Result, status: Status | None) -> pd.DataFrame:
     if status is not None:
         rows = [(status.what, status.value, status.standard_error, status.low, status.high)]
     return pd.DataFrame(rows, columns=["name", "estimate", "standard_error", "low", "high"])
-
-
-def _decided(labelled: LabelledPlan[Any], how: How[irm.Measure], result: Result) -> dict[str, pd.DataFrame]:
-    """Pair in words → its largest contributions, for the pairs of a ranking; empty for other results."""
-    if not isinstance(result, Ranking):
-        return {}
-    names, decided = labelled.tables.pool.names, {}
-    for each in result.comparisons[:MAX_DECIDED_PAIRS]:
-        contrast = Contrast(*(names.index(name) for name in (each.first, each.second))).weights(len(names))
-        decided[each.what] = Contributions.of_labelled(labelled, contrast, how).queries.head(N_PER_PAIR)
-    return decided
-
-
-def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
-    """Classes of queries by cost and by expected performance, and how much of them the plan judges."""
-    tables, (chance, chance_of) = labelled.tables, labelled.planned
-    queries = tables.queries
-    expected = queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
-    means = expected @ contrast
-    means = settled(means, np.abs(expected) @ np.abs(contrast))
-    what = "expected difference" if (contrast < 0).any() else "expected performance"
-    rows = []
-    for axis, values in (("cost of a query", queries["q_cost"].to_numpy(float)), (what, means)):
-        known = np.isfinite(values)
-        if not known.any():
-            continue
-        edges = np.unique(np.quantile(values[known], np.linspace(0, 1, N_CLASSES + 1)))
-        number = np.searchsorted(edges[1:-1], values, side="right")
-        for here in (known & (number == each) for each in np.unique(number[known])):
-            drawn = int((queries["q_draws"].to_numpy()[here] > 0).sum())
-            ends = float(values[here].min()), float(values[here].max())
-            rows.append((axis, *ends, int(here.sum()), drawn, float(chance[here].mean()), chance_of))
-    return pd.DataFrame(rows, columns=["axis", "low", "high", "queries", "drawn", "chance", "chance_of"])
 
 
 def side_by_side(

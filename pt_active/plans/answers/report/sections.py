@@ -11,19 +11,15 @@ from pt_active.frames.checks import how_many
 from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.differences import Difference, for_others, how_sure
-from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
+from pt_active.plans.answers.report.findings import MAX_DECIDING_DOCUMENTS, Findings
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.results import DIRECTLY, Comparison
-from pt_active.sampling.designs import draws_by_weight
 from pt_active.showing import plots
 from pt_active.showing.charts import ChartRow, Intervals, Sides, short
 from pt_active.showing.page import Decided, Page, Section, Shown
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
 from pt_active.showing.printed import listed
 from pt_active.showing.rounding import MINUS, decimals, number, with_interval
-
-MAX_DECIDING_DOCUMENTS = 10
-"""Documents in the open list under "What decided"."""
 
 _MAX_OPEN_PAIRS = 10  # With more pairs, those of more than five rankers, they stand among the details
 _MAX_PAIRS = 28  # Pairs in the chart of all pairs: eight rankers have so many
@@ -42,7 +38,7 @@ def page_of(report: Findings) -> Page:
         head=report.headline,
         data=report.to_dict(),
         verdict=[verdict_of(report), *([] if below else pairs)],
-        sections=[*sections, *_agreement(report), _check(report), _design(report), _weights(report), _missing(report)],
+        sections=[*sections, *_agreement(report), _check(report), _weights(report), _missing(report)],
         note=report.note,
         reassures=basis.census and not result.holds_for_new and not (basis.missing or basis.unknown.hint),
         status=None if report.status is None else report.status.facts(),
@@ -65,7 +61,7 @@ def verdict_of(report: Findings) -> Section:
         both = pair, *for_others(result, report.status)
         shown = shown.assign(sure=[each.winner is not None or each.certain for each in both])
     chart = plots.estimates(shown, *_axis_of(report))
-    return Section("", svg=chart.svg("estimates", what, report.answer), caption=f"{caption}.")
+    return Section("", svg=chart.svg("estimates", what, report.headline.answer), caption=f"{caption}.")
 
 
 def _axis_of(report: Findings) -> tuple[str, bool, Sides | None]:
@@ -89,7 +85,7 @@ def _of_many(report: Findings, ranking: Ranking) -> Section:
     if ranking.beside is not None and ranking.beside.population is not None:
         table[f"groups, {ranking.beside.population.label}"] = list(ranking.beside.letters.values())
     chart = _intervals(to_best, measure, ("the other is ahead", f"{short(best, 14)} is ahead"))
-    svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", report.answer)
+    svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", report.headline.answer)
     caption = (
         f"How far {best} is ahead of each other ranker. Filled points: told apart from it; hollow points: not. "
         f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} {DIRECTLY}"
@@ -131,7 +127,7 @@ def _in_words(pair: Difference) -> str:
 
 
 def _in_full(report: Findings) -> Section:
-    result, words, title = report.result, [report.answer], "The result in full"
+    result, words, title = report.result, list[str](), "The result in full"
     if isinstance(result, Ranking):
         pairs = result.pairs().rename(columns={"pvalue": "p-value", "pvalue_corrected": "p-value, corrected"})
         every = Shown.of(pairs.loc[:, pairs.notna().any()], "All pairs, with p-values corrected for their number")
@@ -234,25 +230,6 @@ def _floor(report: Findings) -> list[str]:
     ]
 
 
-def _design(report: Findings) -> Section:
-    title, table = "What was sampled", report.design
-    shown = [Shown.of(table, "Classes of queries")]
-    if report.result.basis.census:
-        return Section(title, ["The plan judges everything, so there are no weights."], tables=shown)
-    words = ["The sample is uneven on purpose; the weights correct for that."]
-    if draws_by_weight(report.made.arguments.design):
-        words = ["Queries were drawn at random, by their weights alone."]
-    what = str(table["chance_of"].iloc[0])
-    ends = [
-        f"over the {axis} it goes from {number(rows['chance'].iloc[0])} to {number(rows['chance'].iloc[-1])}"
-        for axis, rows in table.groupby("axis", sort=False)
-    ]
-    said = f"{what[0].upper()}{what[1:]}: {', '.join(ends)}."
-    svg = plots.classes(table).svg("design", "How much the plan judges", said)
-    caption = "How much of a query the plan judges on average, in classes of about equally many queries."
-    return Section(title, words, svg, caption, shown)
-
-
 def _contributions(report: Findings) -> Section:
     apart, pair = report.contributions, report.pair
     down, up = ("down", "up") if pair is None else (f"towards {pair[1]}", f"towards {pair[0]}")
@@ -268,18 +245,9 @@ def _contributions(report: Findings) -> Section:
     said = f"Of {how_many('query', len(moved))} {ways}."
     chart = plots.contributions(apart.queries, sides=_axis_of(report)[2])
     svg = chart.svg("contributions", f"Largest contributions to {report.contrast}", said)
-    tables = [
-        Shown.of(
-            apart.deciding(N_DECIDING_QUERIES), "The documents whose labels moved the estimate most, query by query"
-        ),
-        Shown.of(apart.queries, "All contributions"),
-    ]
+    tables = [Shown.of(apart.queries, "All contributions")]
     caption = f"The queries whose labels moved the estimate most{_left_out(len(moved), MAX_CONTRIBUTIONS)}"
-    folded = [
-        Shown.of(each.drop(columns=["expected", "value"], errors="ignore"), f"What decided {what}")
-        for what, each in report.decided.items()
-    ]
-    return Section("What decided the result", words, svg, caption, tables, decided=_decided(report), folded=folded)
+    return Section("What decided the result", words, svg, caption, tables, decided=_decided(report))
 
 
 def _decided(report: Findings) -> list[Decided]:
