@@ -265,7 +265,7 @@ def _sure(level: float) -> str:
 def _next(result: Result, pairs: Sequence[Difference], status: Status | None, more: Further | Status | None) -> str:
     """What to do next, in a sentence."""
     if status is not None:
-        return f"{status.advice[0].upper()}{status.advice[1:]}."
+        return _advised(status)
     other = None if result.holds_for_new else result.beside
     sure = other is None or all(pair.winner or pair.certain for pair in without_shares(other))
     these = "" if sure else " for these queries"
@@ -276,9 +276,13 @@ def _next(result: Result, pairs: Sequence[Difference], status: Status | None, mo
     if result.basis.census:
         return f"Add queries if that is not enough: {EVERYTHING[result.basis.level]} was judged."
     if isinstance(more, Status) and not more.resolved:
-        return _next_of_status(more)
+        return _advised(more)
     if isinstance(more, Further) and more.advice:
         return more.advice
     if not pairs:
         return "Nothing, unless the interval is too wide for your decision; then keep judging."
     return "Judge more, or choose on other grounds between rankers that cannot be told apart."
+
+
+def _advised(status: Status) -> str:
+    return f"{status.advice[0].upper()}{status.advice[1:]}."
