@@ -41,7 +41,8 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     method = Method("hedged", "regression", with_replacement=False)
     found = replay(population, [method], budgets, Repetitions(1000, 1, null=True))["regression"]
     q = population.distribution("hedged", 0.1)
-    return found.error, found.standard_error, found.degrees, 1 / curve_of(q, population.cost).variances(budgets)
+    curve = curve_of(q, population.cost)
+    return found.error, found.standard_error, found.degrees, np.array([1 / curve.variance(each) for each in budgets])
 
 
 @pytest.mark.slow

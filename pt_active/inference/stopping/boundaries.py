@@ -1,9 +1,8 @@
 """How wide intervals must be to hold at repeated looks [theory 10].
 
-Estimates from a growing sample behave like a Brownian motion ``B(t) = t (θ̂ − θ)`` whose time is the information
-``t = 1/Var(θ̂)``: for draws with replacement because they are independent, for rounds because each is unbiased given
-those before it, and for samples without replacement that are prefixes of one drawing order because
-``Cov(θ̂_j, θ̂_k) = Var(θ̂_k)`` for j before k. A boundary limits ``|B(t)|/√t = |θ̂ − θ|/SE``.
+Estimates from samples of which each holds the one before behave like a Brownian motion ``B(t) = t (θ̂ − θ)`` whose time
+is the information ``t = 1/Var(θ̂)``, since ``Cov(θ̂_j, θ̂_k) = Var(θ̂_k)`` for j before k. A boundary limits ``|B(t)|/√t =
+|θ̂ − θ|/SE``.
 """
 
 from __future__ import annotations

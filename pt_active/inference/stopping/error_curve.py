@@ -117,17 +117,6 @@ class ErrorCurve:
         """``Σ g (1/ψ − 1)``; for few draws of queries this is ``(Σ p² a/q)(Σ λ q)/Λ`` [T 4.25, theory 10]."""
         return float(self.gain @ (1 / self.chance(budget) - 1))
 
-    def variances(self, budgets: np.ndarray) -> np.ndarray:
-        """float64[L], `variance` at each budget, read off sums from the smallest size upwards."""
-        if self.law is EXPONENTIAL:
-            return np.array([self.variance(float(budget)) for budget in budgets])
-        factor = np.array([self._factor(float(budget)) for budget in budgets])
-        order = np.argsort(self.size, kind="stable")
-        size, gain = self.size[order], self.gain[order]
-        over, plain = (np.concatenate([[0.0], np.cumsum(part)]) for part in (gain / size, gain))
-        uncertain = np.searchsorted(size, 1 / factor, side="left")
-        return np.maximum(over[uncertain] / factor - plain[uncertain], 0.0)
-
     def standard_error(self, budget: float) -> float:
         """Square root of the variance."""
         return float(np.sqrt(self.variance(budget)))

@@ -14,7 +14,6 @@ from pt_active.frames import columns
 from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.ids import among
-from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource, plan_manifest
 from pt_active.plans.making.parts import in_parts, part_of
@@ -207,12 +206,6 @@ class DrawingOrder:
         """The first n queries, as they would have been drawn with a budget that ended there."""
         once, threshold = np.ones(n, dtype=np.int64), self.threshold[n - 1]
         return Sample.by_priority(self.rows[:n], once, self.q[:n], threshold)
-
-    @property
-    def curve(self) -> ErrorCurve:
-        """The errors that the design expects. The labels do not enter: the design implies ``a ∝ λ (q/p)²``."""
-        unit = np.ones_like(self.q)
-        return ErrorCurve(self.q, self.cost * self.q**2, self.cost, unit, np.arange(len(unit)), share=self.weight)
 
 
 def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:

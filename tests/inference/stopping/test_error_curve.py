@@ -164,16 +164,3 @@ def test_the_detectable_difference_is_found_so_often(degrees_budget, power):
     smallest = found.at(budget).detectable(power, 0.95)
     assert found.at(budget).power(smallest, 0.95) == pytest.approx(power, abs=1e-9)
     assert found.at(budget).power(0.99 * smallest, 0.95) < power
-
-
-@pytest.mark.parametrize("law", [UNIFORM, EXPONENTIAL])
-def test_variances_at_many_budgets_are_those_at_each(law):
-    rng = np.random.default_rng(4)
-    size, cost = rng.exponential(size=60) + 1e-3, rng.integers(1, 9, 60).astype(float)
-    size[:6] = size[6]
-    tried = ErrorCurve(size, rng.random(60), cost, np.ones(60), np.arange(60), law=law)
-    budgets = np.r_[np.cumsum(rng.permutation(cost)), cost.min() / 2, 2 * cost.sum()]
-    expected = np.array([tried.variance(budget) for budget in budgets])
-    np.testing.assert_allclose(tried.variances(budgets), expected, rtol=1e-11, atol=1e-14)
-    assert (tried.variances(budgets)[expected == 0] == 0).all()
-    assert expected[59] == 0
