@@ -104,15 +104,15 @@ def test_a_round_of_a_plan_is_a_block_of_draws() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "number"),
-    [(None, 0), (ColumnCost("minutes"), 1), (UnitCost(per_query=3), 1)],
+    ("cost", "budget", "number"),
+    [(None, 54, 0), (ColumnCost("minutes"), 54, 1), (UnitCost(per_query=3), 57, 1)],
     ids=["equal costs", "unequal costs", "openings"],
 )
-def test_a_round_that_ends_by_the_cost_of_a_document_pays_for_it(cost: Cost | None, number: int) -> None:
+def test_a_round_that_ends_by_the_cost_of_a_document_pays_for_it(cost: Cost | None, budget: float, number: int) -> None:
     """What a budget leaves out depends on its cost, which may depend on its label: a bet on it counts as lost."""
     pool, qrels = wrong(12, 20)
     pool["minutes"] = np.random.default_rng(13).permutation(len(pool)) % 5 + 1.0
-    plan = plan_of(pool, "document", cost=cost, budget=54)
+    plan = plan_of(pool, "document", cost=cost, budget=budget)
     longer = plan.extend(60, plan.assessments.merge(qrels), pool)
     asked = pd.concat([plan.assessments, longer.assessments])[["qid", "docno"]].merge(qrels)
     label = whole_labels(longer.tables.pool.keys, asked)

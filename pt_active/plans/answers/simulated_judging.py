@@ -103,6 +103,7 @@ def _of_documents(
     design = document_design(sizes, method.design, prices, budget)
     nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:
+        rng.exponential(size=len(pool.queries))  # Not used: without it, every forecast would move within its error.
         order = Succession(design, priorities_of(design, rng.exponential(size=len(pool.docno))), prices)
         units, contributions = document_units(
             seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
