@@ -63,7 +63,6 @@ def test_a_budget_pays_for_the_queries_that_are_expected_to_be_opened(drawing):
         assert COST @ chance == pytest.approx(left)
         np.testing.assert_allclose(chance, free.chance(left))
         assert found.variance(budget) == pytest.approx(GAIN @ (1 / chance - 1))
-        assert found.variances(np.array([budget])) == pytest.approx([found.variance(budget)])
     assert found.total == pytest.approx(COST.sum() + 3 * 0.7)
     assert found.chance(found.total) == pytest.approx(np.ones(5))
     assert ErrorCurve.of_documents(*(x[:0] for x in parts), 0.7, drawing).total == 0
