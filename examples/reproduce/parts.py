@@ -37,7 +37,7 @@ from pt_active.frames.columns import ranker_names
 from pt_active.inference.documents import expected_variance
 from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
 from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
-from pt_active.inference.stopping.looks import PLANNED_LOOKS
+from pt_active.inference.stopping.looks import MIN_LABELS, PLANNED_LOOKS
 from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of
@@ -93,7 +93,9 @@ def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Sample
     expected = np.array([expected_variance(seen, each.design, sizes.gain) for each in firsts])
     if not expected[-1] > 0:
         return None
-    critical = spending_boundary(NUMBERS / PLANNED_LOOKS, expected[-1] / expected, 1 - LEVEL)
+    looked = (budget * NUMBERS / PLANNED_LOOKS >= MIN_LABELS) | (NUMBERS == PLANNED_LOOKS)
+    critical = np.full(PLANNED_LOOKS, np.inf)
+    critical[looked] = spending_boundary(NUMBERS[looked] / PLANNED_LOOKS, expected[-1] / expected[looked], 1 - LEVEL)
     for number, whole in enumerate(rounds):
         rng = np.random.default_rng([seed, number, 1])
         turn = rng.permutation(pool.prices.queries)

@@ -15,6 +15,8 @@ ALWAYS = "always"  # The name for looks at any time whose verdicts hold for any 
 
 PLANNED = "obrien-fleming"  # The name for looks after each part of a plan, by `boundaries.obrien_fleming`
 
+MIN_LABELS = 30  # Looks before the last one have no interval with fewer labels: the error is not known well enough
+
 PLANNED_LOOKS = 5  # Number of looks of a group-sequential plan, at equal steps
 POWER = 0.8  # The probability with which the labels that are asked for settle a question
 

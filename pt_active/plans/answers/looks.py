@@ -17,7 +17,7 @@ from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
 from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.boundaries import spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import ALWAYS, PLANNED, PLANNED_LOOKS, Looks
+from pt_active.inference.stopping.looks import ALWAYS, MIN_LABELS, PLANNED, PLANNED_LOOKS, Looks
 from pt_active.plans.answers.forecast import Forecast, method_of
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
@@ -291,11 +291,13 @@ class PartsInOrder(_Rounds):
         return every.part(slice(self.reach)), every.part(slice(self.reach, None))
 
     def _critical(self, alpha: float) -> np.ndarray:
-        """float64[L], the critical values; infinite for looks at which nothing is left to chance."""
-        share, chance = np.arange(1, PLANNED_LOOKS + 1) / PLANNED_LOOKS, np.isfinite(self.time)
+        """float64[L], the critical values; infinite at few labels, and where nothing is left to chance."""
+        share = np.arange(1, PLANNED_LOOKS + 1) / PLANNED_LOOKS
+        labels = np.array([self.first(number).sum() for number in range(1, PLANNED_LOOKS + 1)])
+        looked = np.isfinite(self.time) & ((labels >= MIN_LABELS) | (share == 1))
         critical = np.full(PLANNED_LOOKS, np.inf)
-        if chance.any():
-            critical[chance] = spending_boundary(share[chance], self.time[chance], alpha)
+        if looked.any():
+            critical[looked] = spending_boundary(share[looked], self.time[looked], alpha)
         return critical
 
     def _inferences(self, parts: int, question: Question) -> np.ndarray:

@@ -120,7 +120,8 @@ def _after_parts(sample: PartsInOrder, question: Question, apart: float, curve: 
     margin, value, half = question.margin or 0.0, past.value, past.half_width + apart
     verdict = verdicts(value, half, margin, question.compared)
     at = int((verdict > 0).argmax()) if (verdict > 0).any() else -1
-    ends = (value[-1] - half[-1], value[-1] + half[-1]) if len(value) else (np.nan, np.nan)
+    known = len(value) > 0 and np.isfinite(half[-1])
+    ends = (value[-1] - half[-1], value[-1] + half[-1]) if known else (np.nan, np.nan)
     after = sample.reach + 1 if sample.reach < sample.drawn else None
     resolved, now = at >= 0, past.part(slice(-1, None))
     seen = _verdict(int(verdict[at]) if resolved else 0, float(past.cost[at]) if resolved else None, ends, after)
