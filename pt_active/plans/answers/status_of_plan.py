@@ -13,7 +13,6 @@ from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ALWAYS, Seen, cost_of_one_look, cost_to_resolve, prospect, verdicts
 from pt_active.plans.answers.basis import TOO_FEW, UNTOLD
 from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
@@ -84,34 +83,30 @@ def _looked_status(sample: Growing, question: Question, point: Point, result: Es
     if question.looks is None and point.refusal in (TOO_FEW, UNTOLD):
         point = replace(point, apart=0.0, refusal="")
     point = replace(point, refusal=point.refusal or point.unusable)
-    counts, curve = sample.counts, sample.curve if question.pairs == 1 else None
     if isinstance(sample, PartsInOrder) and question.looks is not None:
-        seen = _after_parts(sample, question, point.apart, curve)
+        seen = _after_parts(sample, question, point.apart)
     else:
-        seen = _at_the_end(counts, question, result, curve)
+        seen = _at_the_end(sample, question, result)
     unknown = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    return Status(**(_about(sample.tables, question, point) | unknown | counts | seen))
+    return Status(**(_about(sample.tables, question, point) | unknown | sample.counts | seen))
 
 
-def _at_the_end(
-    counts: dict[str, Any], question: Question, result: Estimate | Comparison | None, curve: ErrorCurve | None
-) -> dict[str, Any]:
+def _at_the_end(sample: Growing, question: Question, result: Estimate | Comparison | None) -> dict[str, Any]:
     """The fields of `Status` by one look, once everything is judged."""
     if result is None:
-        return _verdict(0, None, (np.nan, np.nan), counts["drawn"]) | _foreseen(False)
-    margin, (low, high) = question.margin or 0.0, result.confidence_interval()
+        return _verdict(0, None, (np.nan, np.nan), sample.drawn) | _foreseen(False)
+    margin, (low, high), spent = question.margin or 0.0, result.confidence_interval(), float(sample.spent[-1])
     value, half = (low + high) / 2, (high - low) / 2
     verdict = int(verdicts(np.array([value]), np.array([half]), margin, question.compared)[0])
     floor = result.floor if result.holds_for_new else 0.0
     now = Seen(result.point, result.standard_error, half, floor)
-    seen = _verdict(verdict, counts["spent"], (low, high), None) | _foreseen(bool(verdict))
+    seen = _verdict(verdict, spent, (low, high), None) | _foreseen(bool(verdict))
     if verdict:
         return seen
-    needed = cost_of_one_look(curve, counts["spent"], now, margin, question.compared)
-    return seen | {"chance": 0.0, "further": 0.0, "needed": needed}
+    return seen | {"chance": 0.0, "further": 0.0, "needed": _needed_at_once(sample, question, spent, now)}
 
 
-def _after_parts(sample: PartsInOrder, question: Question, apart: float, curve: ErrorCurve | None) -> dict[str, Any]:
+def _after_parts(sample: PartsInOrder, question: Question, apart: float) -> dict[str, Any]:
     """The fields of `Status` by looks after parts; the first that resolves decides, so that an answer stays.
 
     The truth may lie ``apart`` from that of the pool's queries.
@@ -131,9 +126,15 @@ def _after_parts(sample: PartsInOrder, question: Question, apart: float, curve: 
     chance, cost = prospect(now, coming, margin, question.compared)
     needed = cost_to_resolve(now, coming, margin, question.compared)
     if np.isnan(needed):
-        once = now.at_one_look(question.alpha)
-        needed = cost_of_one_look(curve, float(now.cost[0]), once, margin, question.compared)
+        needed = _needed_at_once(sample, question, float(now.cost[0]), now.at_one_look(question.alpha))
     return seen | {"chance": chance, "further": max(0.0, cost - sample.counts["spent"]), "needed": needed}
+
+
+def _needed_at_once(sample: Growing, question: Question, spent: float, now: Seen) -> float:
+    """The total cost with which one look settles the question; NaN for pairs of many, where it is not foreseen."""
+    if question.pairs > 1:
+        return np.nan
+    return cost_of_one_look(sample.curve, spent, now, question.margin or 0.0, question.compared)
 
 
 def _verdict(verdict: int, at: float | None, ends: tuple[float, float], after: int | None) -> dict[str, Any]:
