@@ -113,7 +113,7 @@ def tested(population: Population, arguments: argparse.Namespace, null: bool) ->
 
 
 def with_reference(replayed: Replays, reference: str) -> Replays:
-    """Replays of ``reference="effective"``, with the degrees of freedom of another reference."""
+    """Replays with the degrees of freedom of another reference."""
     return replace(replayed, degrees=reference_degrees(reference, replayed.degrees, replayed.n_draws))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
-from pt_active.inference.intervals import interval, reference_degrees
+from pt_active.inference.intervals import interval
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.inference.ties import settled
@@ -58,7 +58,6 @@ class Repetitions:
     seed: int
     null: bool = False  # Whether each repetition swaps the two systems in a random half of the queries [AC 4.2]
     defensive: float | None = None  # ε of the design; None for that of a plan with the largest budget
-    reference: str = "effective"  # The reference distribution of intervals and tests, a name in `intervals.REFERENCES`
 
 
 @dataclass(frozen=True)
@@ -174,11 +173,9 @@ class Population:
             q = np.stack([self.swapped(row).distribution(kind.design, defensive) for row in traded])
         draw = races if kind.with_replacement else priorities
         samples = draw(q, self.cost, budgets, size, rng)
-        return [self._rows(methods, sample, target, model, how.reference) for sample in samples]
+        return [self._rows(methods, sample, target, model) for sample in samples]
 
-    def _rows(
-        self, methods: Sequence[Method], sample: Sample, target: np.ndarray, model: np.ndarray, reference: str
-    ) -> Rows:
+    def _rows(self, methods: Sequence[Method], sample: Sample, target: np.ndarray, model: np.ndarray) -> Rows:
         drawn, values, controls = sample.count > 0, sample.of(target), Controls(self.weight, model)
         about = {
             "n_draws": sample.draws,
@@ -193,7 +190,7 @@ class Population:
             rows[method.estimator] = about | {
                 "estimate": mean.value,
                 "standard_error": settled(mean.standard_error, scale),
-                "degrees": reference_degrees(reference, mean.degrees_of_freedom, sample.draws),
+                "degrees": mean.degrees_of_freedom,
             }
         return rows
 
@@ -260,7 +257,7 @@ class LabelledPool:
                 pool = self if traded is None else self.swapped(traded[repetition])
                 drawn, label = pool._drawn(settings, budget / methods[0].rounds, methods[0].rounds, rng)
                 for method in methods:
-                    found[method.estimator].append(pool._row(drawn, label, method, how.reference))
+                    found[method.estimator].append(pool._row(drawn, label, method))
             rows.append(
                 {name: {key: np.array([r[key] for r in each]) for key in each[0]} for name, each in found.items()}
             )
@@ -279,7 +276,7 @@ class LabelledPool:
                 break
         return drawn, label
 
-    def _row(self, rounds: Sequence[Round], label: np.ndarray, method: Method, reference: str) -> dict[str, float]:
+    def _row(self, rounds: Sequence[Round], label: np.ndarray, method: Method) -> dict[str, float]:
         seen, n = self.graded.seen, int((label >= 0).sum())
         estimate = estimate_rounds(seen, rounds, label, self.contrast, method.estimator)
         return {
@@ -289,7 +286,7 @@ class LabelledPool:
             "spent": sum(each.sample.spent for each in rounds),
             "estimate": estimate.value,
             "standard_error": float(settled(estimate.standard_error, estimate.scale)),
-            "degrees": float(reference_degrees(reference, np.array(estimate.degrees_of_freedom), n)),
+            "degrees": float(estimate.degrees_of_freedom),
             "n_effective": estimate.n_effective,
         }
 
@@ -311,7 +308,6 @@ def replay(
         raise ValueError(f"repetitions must be at least 1, got {how.number}")
     if how.null and not pool.compared:
         raise ValueError("label swapping needs two systems; the population has one")
-    reference_degrees(how.reference, np.ones(1), 2)
     pool.check(methods, budgets)
     chunks: dict[str, list[Replays]] = {method.estimator: [] for method in methods}
     for number, seed in enumerate(np.random.SeedSequence(how.seed).spawn(-(-how.number // CHUNK))):

@@ -139,7 +139,6 @@ def simulate(
     repetitions: int = 1000,
     seed: int = 0,
     defensive: float | None = None,
-    reference: str = "effective",
     null: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
@@ -156,7 +155,6 @@ def simulate(
         defensive: ε of the designs: for queries the share of plain random sampling (by default that of a plan with the
             largest budget, `designs.defensive_share`), for documents the multiple of the average variance added to
             each (by default that of a plan, `drawings.usual_variance`).
-        reference: Reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
         null: Whether two systems are also replayed under label swapping, for the type I error.
         progress: Whether to show a progress bar.
 
@@ -176,7 +174,7 @@ def simulate(
     """
     methods = _methods(list(default_designs(population) if designs is None else designs), list(estimators))
     budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
-    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "reference": reference, "defensive": defensive}
+    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "defensive": defensive}
     true = replays(population, methods, repetitions, progress=progress, **settings)
     swapped: dict[Method, Replays] = {}
     if null and population.compared:
@@ -274,7 +272,6 @@ def draw_until_significant(
     alpha: float = 0.05,
     null: bool = False,
     defensive: float | None = None,
-    reference: str = "effective",
     progress: bool = True,
 ) -> pd.DataFrame:
     """Draw until a test at level α is significant or the last look has passed [T Table 5.1].
@@ -292,7 +289,6 @@ def draw_until_significant(
         null: Whether the systems are swapped at random, so that every significant difference is false.
         defensive: ε of the designs, by default `designs.defensive_share` of the last look for queries, and 1 for
             documents.
-        reference: A name in `intervals.REFERENCES`.
         progress: Whether to show a progress bar.
 
     Returns:
@@ -308,7 +304,7 @@ def draw_until_significant(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
     methods = _methods(list(designs), list(estimators))
-    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "reference": reference, "defensive": defensive}
+    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "defensive": defensive}
     replayed = replays(population, methods, repetitions, progress=progress, null=null, **settings)
     return pd.DataFrame([vars(method) | _ending(replayed[method], alpha, null) for method in methods])
 

@@ -380,7 +380,6 @@ def test_budgets_outside_the_pool(budgets, message):
     [
         ({"designs": ["best"]}, f"unknown design 'best'; the designs are {', '.join(DESIGNS)}"),
         ({"estimators": ["mle"]}, "unknown estimator 'mle'; the estimators are regression"),
-        ({"reference": "z"}, "unknown reference 'z'"),
         ({"repetitions": 0}, "repetitions must be at least 1, got 0"),
     ],
 )
