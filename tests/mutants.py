@@ -376,8 +376,6 @@ TREC files: a wrong last line has the number of the one before [test_trec]
     np.append(ends, len(content)) => np.append(ends, ends[-1:])
 tables: cells in a column without a name [test_tables]
     if not name and cell.strip() and column: => if not name and cell.strip() and column > 1:
-strays: two labels claim one document [test_strays]
-    claims[meant] > 1 or => claims[meant] > 2 or
 topics: the field goes on to the end of the topic [test_trec]
     (.*?)(?=</?[a-z]+>|\\Z)", topic => (.*)", topic
 deliveries: the label contradicts the status [test_files]

@@ -8,8 +8,8 @@ of 3,000 pairs are generated. Labels follow known probabilities, and each judge 
 In one kind of pool errors are common; in the other most pairs are clear, errors are rare, and some are slips of the
 judges. The label model knows the probabilities (*fair*), takes them to the fourth power (*far too certain*), or knows
 nothing (*uninformative*). The replay runs the code of `Audit.estimate` and `Audit.compare` after labels are matched to
-pairs. ``--out`` also writes ``audit_coverage.csv``: coverage and width with the reference ``auto`` and with t alone
-(``effective``), both of the intervals that are given, and the shares of samples with a note, without an interval, and
+pairs. ``--out`` also writes ``audit_coverage.csv``: coverage and width with the default intervals and with t alone,
+both of the intervals that are given, and the shares of samples with a note, without an interval, and
 with a silent miss.
 """
 
