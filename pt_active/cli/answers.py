@@ -38,6 +38,7 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
 from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.judging.server.store import is_store
@@ -65,7 +66,7 @@ def status(
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
     When everything is judged, one more line has the result of a single look at the end; --looks end prints it in full.
-    For another measure or estimator, there is only that look.
+    For another measure, there is only that look.
     """
     labelled = labels.read()
     plan, qrels, records = labelled
@@ -75,7 +76,7 @@ def status(
     words = [*meant.words(), *given_words(confidence=level, missing=missing), *labels.words()]
     if asked != Asked() or alone or (every and looks is None):
         if asked != Asked() and look != Look():
-            raise ValueError("--looks and --margin are for the plan's own measure, and for its usual estimator")
+            raise ValueError("--looks and --margin are for the plan's own measure")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
         hint = "" if asked != Asked() else f"All of it on one page:\n  {_page_of(labels, *pair.words(), *words)}"
         return _with_agreement(_of_results(result, estimates, hint), labelled)
@@ -123,7 +124,7 @@ def _at_the_end(
 ) -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
     """What one look says that was planned at what is judged: of two rankers or all, and of each."""
     plan = labelled.judged if missing is None else labelled.plan
-    how = labelled.qrels, asked.measure, asked.estimator, confidence, missing or "error"
+    how = labelled.qrels, asked.measure, ESTIMATOR, confidence, missing or "error"
     about: dict[str, Any] = meant.fields | {"records": labelled.records}
     with warnings.catch_warnings():
         if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
@@ -232,8 +233,7 @@ def _judge_on(state: Status, labels: LabelFiles) -> str:
             margin=state.margin if state.second is None else None, queries=NEW if state.holds_for_new else None
         )
         return f"{hint}Next, let people keep judging, and ask again:\n  {command_line('judge', folder, *store, *asked)}"
-    order = ["--order", "drawn"] if state.unit != "round" else []
-    worklist = command_line("export", folder, "--out", beside(folder, ".csv"), "--format", TABLE_FORMAT, *order)
+    worklist = command_line("export", folder, "--out", beside(folder, ".csv"), "--format", TABLE_FORMAT)
     return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
 
 

@@ -331,9 +331,6 @@ def about(
         str | None,
         typer.Option(metavar="NAME", help="One label of several: majority or median."),
     ] = None,
-    ties: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which of two tied grades counts: lower (down) or higher (up).")
-    ] = None,
     confidence: Annotated[
         float | None, typer.Option(metavar="X", help="The confidence level of intervals; default 0.95.")
     ] = None,

@@ -27,10 +27,9 @@ from pt_active.relevance.losses import ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
 from pt_active.risk.report import AuditReport
-from pt_active.sampling.designs import audit_designs
 
 SEVERAL = "risk_mixture"
-"""The default design for several judges: a report asks for the errors of each, not for differences alone."""
+"""The design for several judges: a report asks for the errors of each, not for differences alone."""
 
 
 def audit_folder() -> Path:
@@ -67,9 +66,6 @@ def plan(
         within=(1, HIGHEST_LABEL),
     ),
     common: bool = option(False, "Audit only the pairs that all judges graded."),
-    design: str | None = option(
-        None, f"One of {{}}; default {DESIGN}, or {SEVERAL} for several judges.", "NAME", names=audit_designs, rare=True
-    ),
     topics: Path | None = option(None, "The texts of the queries.", "FILE"),
     texts: Path | None = option(None, "Document texts, for the judges.", "FILE"),
     seed: int = random_seed(),
@@ -85,7 +81,7 @@ def plan(
     if topics is not None:
         queries = fitting_topics(topics, read_topics(topics)[["qid", "query"]], pool["qid"])
         pool = pool.merge(queries, how="left", on="qid").fillna({"query": ""})
-    design = design or (DESIGN if len(judges) == 1 else SEVERAL)
+    design = DESIGN if len(judges) == 1 else SEVERAL
     made = Audit.create(pool, columns, ZeroOne(), budget, design, seed).save(out)
     hint = f"The audit is in {out}. Next, write what people are to label:\n  "
     hint += command_line("audit", "export", out, "--out", beside(out, ".csv"))
@@ -97,13 +93,12 @@ def export(
     audit: Path = audit_folder(),
     out: Path = option(MISSING, "The file to create.", "FILE"),
     format: str = option(TABLE_FORMAT, "One of {}.", "NAME", names=lambda: {**FORMATS, **TOOLS}),
-    texts: Path | None = option(None, "Document texts, if the audit has none.", "FILE"),
     grade_names: str | None = of_every_command(None),
 ) -> Answer:
     """Write the pairs of an audit to a file for people, or for a tool in which they judge."""
     check_new(out)
     loaded, names = Audit.load(audit), GradeNames.parsed(grade_names)
-    documents = loaded.assessments if texts is None else with_texts(loaded.assessments, texts)
+    documents = loaded.assessments
     if format in FORMATS and not names.grades:
         write_assessments(documents, out, format)
     else:

@@ -157,7 +157,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     return run
 
 
-_OF_SOME = ("project", "grade_names", "rule", "ties", "confidence", "queries", "clusters")
+_OF_SOME = ("project", "grade_names", "rule", "confidence", "queries", "clusters")
 """The options of ``pt-active`` itself that are of use to some commands alone."""
 
 

@@ -17,7 +17,7 @@ from pt_active.cli.files import texts_for
 from pt_active.cli.options import Meant, plan_folder
 from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import agreeing, how_many, positive, shown, some, within
+from pt_active.frames.checks import agreeing, how_many, shown, some, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, STATUSES
 from pt_active.frames.topics import read_texts, with_texts
@@ -26,14 +26,13 @@ from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_asse
 from pt_active.judging.files import import_records, read_labels, write_worklist
 from pt_active.judging.records import write_records
 from pt_active.judging.server.campaign import Campaign
-from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, OrderOf, texts_together
-from pt_active.judging.server.sharing import PATIENCE
+from pt_active.judging.server.order import DOUBLE, JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.store import DOUBLE_SHARE, Lock, Store
 from pt_active.judging.server.templates import guideline_html, offline_page
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import as_qrels
-from pt_active.plans.making.queries import ORDERS, in_drawing_order
+from pt_active.plans.making.queries import in_drawing_order
 from pt_active.plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -73,12 +72,8 @@ class Setting:
     guideline: Path | None = option(None, "A guideline in Markdown, which judges see beside the documents.", "FILE")
     grade_names: str | None = of_every_command(None)
     store: Path | None = option(None, "The file that keeps the judgments; default: PLAN.sqlite.", "FILE")
-    block: int = option(BLOCK, "The number of documents in a block.", "N", within=(1, 1_000_000), rare=True)
     double: float | None = option(
         None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
-    )
-    patience: float = option(
-        PATIENCE / 60, "How long a judge may be away before others get their documents.", "MINUTES", rare=True
     )
     margin: float | None = option(
         None, "The largest difference that does not matter; for one ranker, the half-width that you want."
@@ -93,7 +88,7 @@ class Setting:
         from pt_active.judging.server.templates import guideline_html
 
         double = None if self.double is None else float(within("double", self.double, 0, 1))
-        patience, names = 60 * positive("patience", self.patience), GradeNames.parsed(self.grade_names)
+        names = GradeNames.parsed(self.grade_names)
         judges, kept = judge_names(self.judges), self.store or kept_at(folder)
         if len(plan.rankers) == 1 and self.margin is None:
             raise ValueError("the plan has one ranker: pass --margin, how far off its estimate may be")
@@ -102,14 +97,14 @@ class Setting:
         store.token(ORGANISER)
         for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
             store.token(name)
-        order_of: OrderOf = partial(JudgingOrder.of, block=self.block, double=_share(store, double))
+        order_of: OrderOf = partial(JudgingOrder.of, double=_share(store, double))
         work, longer = order_of(plan, texts), store.setting("folder")
         if plan.id not in (store.setting("extended") or "").split():
             store.set("folder", str(folder.absolute()))
         elif longer is not None and Path(longer).is_dir() and Path(longer) != folder.absolute():
             plan, folder = Plan.load(longer), Path(longer)
             work = order_of(plan, texts_together(work, texts))
-        campaign = Campaign(plan, work, store, names, patience)
+        campaign = Campaign(plan, work, store, names)
         extended = partial(go_on_with, self.project, store=kept)
         asked = {"margin": self.margin, **meant.fields}
         organiser = Organiser(campaign, folder, order_of, texts, asked, extended)
@@ -232,12 +227,6 @@ def export(
     out: Path = option(MISSING, "The file to create.", "FILE"),
     format: str = option(FORMAT, "One of {}.", "NAME", names=file_formats),
     labels: Path | None = option(None, "Labels that you already have, to fill in.", "FILE"),
-    order: str | None = option(
-        None,
-        "The order of the rows: {}. Default: drawn, if the plan has an order, so that status can use the labels.",
-        "NAME",
-        names=ORDERS,
-    ),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
     grade_names: str | None = of_every_command(None),
     annotator: str = option("", "For html or a table: the judge.", "NAME"),
@@ -249,12 +238,10 @@ def export(
     offline = format == OFFLINE
     if not offline and (judges is not None or guideline is not None):
         raise ValueError(f"--judges and --guideline are for --format {OFFLINE}")
-    if offline and order is not None:
-        raise ValueError(f"--order is not for --format {OFFLINE}, whose documents come in blocks of the drawn order")
     if offline and not annotator:
         raise ValueError(f"--format {OFFLINE} is for one judge: pass --annotator")
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
-    documents = in_drawing_order(loaded.tables, order)
+    documents = in_drawing_order(loaded.tables)
     given = texts_for(loaded, texts, warned=not offline)
     documents = documents if given is None else with_texts(documents, given)
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.tables.manifest.origin, names, annotator)

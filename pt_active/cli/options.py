@@ -14,8 +14,6 @@ from pt_active.cli.commands import Typed, argument, of_every_command, option
 from pt_active.frames.checks import MAX_SEED, shown
 from pt_active.frames.qrels import MISSING_POLICIES, checked_qrels
 from pt_active.frames.records import is_records
-from pt_active.inference.agreement import TIES
-from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS
 from pt_active.inference.new_queries import POPULATIONS, THESE
 from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.judging.files import read_labels
@@ -107,15 +105,13 @@ class Reading(Typed):
 
     grade_names: str | None = of_every_command(None)
     rule: str = of_every_command(RULES[0])
-    ties: str = of_every_command(TIES[0])
 
     def labels(self, files: list[Path], plan: Plan | None) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The labels, and the records that they follow from; None if no file says who judged."""
-        for typed, given, known in (("--rule", self.rule, RULES), ("--ties", self.ties, TIES)):
-            if given not in known:
-                raise ValueError(f"unknown {typed} {shown(given)}; it is one of {', '.join(known)}")
+        if self.rule not in RULES:
+            raise ValueError(f"unknown --rule {shown(self.rule)}; it is one of {', '.join(RULES)}")
         labels = read_labels(files, plan, GradeNames.parsed(self.grade_names))
-        return (qrels_of(labels, self.rule, self.ties), labels) if is_records(labels) else (labels, None)
+        return (qrels_of(labels, self.rule), labels) if is_records(labels) else (labels, None)
 
 
 @dataclass(frozen=True)
@@ -133,10 +129,9 @@ class LabelFiles(Reading):
 
 @dataclass(frozen=True)
 class Asked(Typed):
-    """What is estimated from labels, and how."""
+    """What is estimated from labels."""
 
     measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES)
-    estimator: str = option(ESTIMATOR, "The estimator: {}.", "NAME", names=ESTIMATORS, rare=True)
 
 
 @dataclass(frozen=True)

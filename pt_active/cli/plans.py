@@ -28,10 +28,9 @@ from pt_active.cli.options import (
     random_seed,
 )
 from pt_active.cli.project import COMMANDS, FILE
-from pt_active.frames.checks import MAX_DRAWS, how_many
+from pt_active.frames.checks import how_many
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.worklists import TABLE_FORMAT
-from pt_active.inference.stopping.looks import POWER
 from pt_active.judging.files import read_labels
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.forecast import LEVELS
@@ -59,9 +58,6 @@ class Sampling(Typed):
 
     measure: str = option(MISSING, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME", **MEASURES)
     budget: float | None = option(None, "The most that judging may cost; by default each document costs 1.")
-    draws: int | None = option(
-        None, "The number of queries to draw, in place of a budget.", "N", within=(1, MAX_DRAWS), rare=True
-    )
     level: str | None = option(
         None,
         "What to sample: {}. Default: document, unless whole queries are expected to be better.",
@@ -86,11 +82,9 @@ class Sampling(Typed):
 
     def how(self) -> dict[str, Any]:
         """The arguments of `Plan.create`; raises if options do not go together."""
-        if self.budget is None and self.draws is None:
+        if self.budget is None:
             most = "the most to spend, such as the number of documents that people can judge"
             raise ValueError(f"pass --budget, {most}; pt-active budget advises")
-        if self.budget is not None and self.draws is not None:
-            raise ValueError("pass either --budget or --draws, and not both")
         level, of_queries = self.level, self.design in DESIGNS
         if self.rounds > 1:
             remedies = ["pass --level document"] if level == "query" else []
@@ -100,8 +94,7 @@ class Sampling(Typed):
             level = "document"
         elif self.design is not None and level not in (None, own := "query" if of_queries else "document"):
             raise ValueError(f"--design {self.design} is one of --level {own}, not of --level {level}")
-        budget = self.budget if self.budget is None else self.budget / self.rounds
-        how = {"budget": budget, "design": self.design, "seed": self.seed, "draws": self.draws, "level": level}
+        how = {"budget": self.budget / self.rounds, "design": self.design, "seed": self.seed, "level": level}
         return how | ({} if self.defensive is None else {"defensive": self.defensive})
 
 
@@ -158,12 +151,11 @@ def _planned(
     # Judging goes on in the file that holds the labels so far.
     store = [("--store", file, *(("--texts", texts) if texts else ())) for file in labels if is_store(file)][-1:]
     tables, worklist = made.tables, beside(out, ".csv")
-    order = ["--order", "drawn"] if has_order(tables) else []
     alone = len(made.rankers) == 1
     browsers = command_line(
         "judge", out, *(word for words in store for word in words), *(["--margin", "X"] if alone else [])
     )
-    export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
+    export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT)
     hint = (
         f"The plan is in {out}. Next, let people judge it in their browsers"
         f"{' (X is how far off the estimate may be)' if alone else ''}:\n  {browsers}\n"
@@ -195,7 +187,6 @@ class Wanted(Meant):
 
     width: float | None = option(None, "The half-width that you want for the interval.")
     difference: float | None = option(None, "The difference that you want to find.")
-    power: float = option(POWER, "The probability of finding the difference.", rare=True)
     until_known: bool = option(False, "Forecast judging that stops as soon as the better ranker is known.")
     budget: list[float] | None = option(None, "A budget to forecast; you may pass several.")
     query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of the budget.", rare=True)
@@ -269,15 +260,15 @@ def _asked(
     outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None, qrels: list[Path], words: list[str]
 ) -> tuple[pd.DataFrame, str]:
     """The table that answers a question, and what to type next."""
-    difference, power, confidence = wanted.difference, wanted.power, wanted.confidence
+    difference, confidence = wanted.difference, wanted.confidence
     of_answers = outlook.measure.NAME == SCORE.NAME
     if wanted.until_known and difference is not None:
-        table = outlook.until_known(difference, power, confidence)
+        table = outlook.until_known(difference, confidence=confidence)
         return table, "" if plan is not None else _draw(table, words, "cost", "cost_90", of_answers)
     if wanted.budget or (wanted.width is None and difference is None):
         ask = "Next, ask what an interval or a difference takes: --width X, or --difference X."
-        return outlook.table(wanted.budget, difference, power, confidence), "" if difference else ask
-    aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "power": power, "confidence": confidence}
+        return outlook.table(wanted.budget, difference, confidence=confidence), "" if difference else ask
+    aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "confidence": confidence}
     table = outlook.budget_for(**aim, query_cost=wanted.query_cost)
     if "topics" in table.columns:
         return table, _of_new_queries(table, outlook.forecast.queries, of_answers)

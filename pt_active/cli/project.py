@@ -31,10 +31,10 @@ _OF_A_KIND = {
     INPUTS: "labels train-run",
     INPUT: "topics texts pool train-qrels guideline",
     NUMBER: "budget defensive per-query seconds-per-document seconds-per-query margin confidence",
-    WHOLE: "draws seed max-grade depth rounds",
+    WHOLE: "seed max-grade depth rounds",
     FLAG: "allow-missing-queries",
     WORDS: "judge judges slice",
-    TEXT: "measure grades unjudged cost level design grade-names looks missing rule ties queries clusters",
+    TEXT: "measure grades unjudged cost level design grade-names looks missing rule queries clusters",
     RUNS: "runs",
 }
 
@@ -49,11 +49,11 @@ _COLLECTION = (
     "cost per_query seconds_per_document seconds_per_query"
 )
 
-_LABELLED = "plan qrels confidence grade_names rule ties missing queries clusters"
+_LABELLED = "plan qrels confidence grade_names rule missing queries clusters"
 
 _OF_COMMANDS = {
     "init": "folder run topics texts train_run train_qrels judge max_grade depth measure budget cost queries clusters",
-    "plan": f"out measure budget draws seed level design defensive rounds {_COLLECTION}",
+    "plan": f"out measure budget seed level design defensive rounds {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "extend": "plan texts",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
@@ -71,8 +71,6 @@ _RIVALS = (
     ("answers", "run", "topics", "texts", "train_run", "train_qrels", "judge", "measure", "cost", "clusters"),
     ("pool", "allow_missing_queries"),
     ("run", "pool"),
-    ("budget", "draws"),
-    ("draws", "budget"),
     ("grades", "judge"),
     ("judge", "grades"),
     ("design", "level", "defensive"),

@@ -21,7 +21,6 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.tables import read_parquet
 from pt_active.frames.trec import read_qrels
 from pt_active.frames.visible import guarded
-from pt_active.inference.estimators import ESTIMATORS
 from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.grades.learned import GRADES, usual_grades
 from pt_active.relevance.grades.validation import FOLDS, out_of_fold
@@ -29,7 +28,7 @@ from pt_active.showing.printed import plain_rows
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 
-DESIGNS_TRIED, ESTIMATORS_TRIED = ", ".join(DESIGN_NAMES), ", ".join(ESTIMATOR_NAMES)
+DESIGNS_TRIED = ", ".join(DESIGN_NAMES)
 
 SEED = 7  # The random seed of the demo
 
@@ -60,9 +59,6 @@ def simulate(
         "NAME",
         names=design_choices,
     ),
-    estimator: list[str] | None = option(
-        None, f"You may pass several; default: {ESTIMATORS_TRIED}.", "NAME", names=ESTIMATORS
-    ),
     budget: list[float] | None = option(None, "You may pass several; default: eight, up to half of the pool."),
     repetitions: int = option(1000, "The number of samples of each design.", "N", within=(1, MAX_REPETITIONS)),
     seed: int = random_seed(),
@@ -87,7 +83,7 @@ def simulate(
     table = replayed.simulate(
         replayed.labelled_population(frame, measure, UnitCost(), ranker),
         designs=design,
-        estimators=estimator or ESTIMATOR_NAMES,
+        estimators=ESTIMATOR_NAMES,
         budgets=sorted(set(budget)) if budget else None,
         repetitions=repetitions,
         seed=seed,

@@ -45,7 +45,7 @@ def test_how_much_it_takes_from_runs(files):
 
 def test_what_a_budget_proposes_is_a_plan(files):
     words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--seconds-per-document", "30", "--seconds-per-query", "60")
-    said = run("budget", *words, "--difference", "0.5", "--power", "0.7")
+    said = run("budget", *words, "--difference", "0.5")
     proposed = shlex.split(said.splitlines()[-1])
     assert proposed[:2] == ["pt-active", "plan"]
     run(*proposed[1:])
@@ -81,7 +81,7 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
 
 
 def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
-    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--draws", "3", "--out", "plan")
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--level", "query", "--budget", "26", "--out", "plan")
     exported()
     said, found = (run("budget", "plan", "plan.csv", "--budget", "100", *how) for how in ((), ("--json",)))
     (note,) = json.loads(found)["notes"]
@@ -143,8 +143,6 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
     ("words", "said"),
     [
         (("--difference", "0"), "--difference must be a number other than 0, got 0.0"),
-        (("--difference", "1", "--power", "1"), "--power must lie between 0.05"),
-        (("--power", "2"), "--power must lie between 0.05"),
         (("--width", "-1"), "--width must be a positive number, got -1.0"),
         (("--width", "1", "--difference", "1"), "pass either --width or --difference, and not both"),
         (("--width", "1", "--budget", "9"), "pass either --budget or --width, and not both"),

@@ -117,9 +117,8 @@ def test_what_a_plan_needs_or_refuses_is_said(files, words, said):
 
 def test_options_reach_the_plan(files):
     words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal")
-    measured = ("--measure", "ERR@5", "--draws", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
+    measured = ("--measure", "ERR@5", "--budget", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
     made = data("plan", *RUNS, *UNIFORM, *words, *measured)
-    assert made["counts"]["draws"] == 9
     assert made["arguments"] == {
         "measure": "ERR(max_rel=2)@5",
         "cost": "LogLengthCost(column='text', per_query=0.5)",
@@ -128,10 +127,10 @@ def test_options_reach_the_plan(files):
         "design": "optimal",
         "level": "query",
         "seed": 4,
-        "budget": None,
-        "draws": 9,
+        "budget": 9,
+        "draws": None,
         "replace": False,
-        "defensive": 0.25,
+        "defensive": pytest.approx(0.5625),
         "pairs": None,
     }
 
@@ -222,7 +221,6 @@ BAD_PLANS = {
         "unknown --grades 'oracle'; it is one of ordered-logit, forest",
     ),
     "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
-    "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "pass either --budget or --draws, and not both"),
     "unknown measure": ((*RUNS, *UNIFORM, "--measure", "Best@5"), "unknown measure 'Best@5'"),
     "no budget at all": ((*RUNS, *UNIFORM, "--budget", "-5"), "--budget must be a positive number, got -5.0"),
     "overhead": ((*RUNS, *UNIFORM, "--per-query", "-1"), "--per-query must be a finite number and not negative"),

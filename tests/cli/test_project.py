@@ -369,7 +369,6 @@ def test_flags_beat_the_file(files):
 def test_what_does_not_go_with_a_flag_is_not_taken(files):
     run("init", *ALL)
     Plan.load(planned()["plan"]).tables.pool.document_frame()
-    assert planned("--draws", "5", "--level", "query", "--out", "draws")["counts"]["draws"] == 5
     graded = pd.DataFrame({"qid": ["q0", "q1"], "docno": ["d1", "d2"], "rank_x": [0, 0], "rank_y": [-1, 0]})
     graded.assign(grade_0=0.4, grade_1=0.6).to_parquet("graded.parquet")
     assert planned("--pool", "graded.parquet", "--budget", "1", "--out", "p")["rankers"] == ["x", "y"]

@@ -81,9 +81,8 @@ def test_simulate_says_what_runs_lack(files):
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
     labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
-    rows = simulated("--ranker", "b", "--repetitions", "10", "--estimator", "snis")
+    rows = simulated("--ranker", "b", "--repetitions", "10")
     assert "selection_error" not in rows[0]
-    assert {row["estimator"] for row in rows} == {"snis"}
     grading = ("--train-fold", "1")
     assert "already has grades" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
 
@@ -95,7 +94,6 @@ def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
         (("--train-fold", "7"), "fold 7 must hold some queries and not all; the folds are 1, 2"),
         (("--train-fold", "1", "--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
         (("--train-fold", "1", "--design", "best"), "unknown --design 'best'; it is one of hedged"),
-        (("--train-fold", "1", "--estimator", "mle"), "unknown --estimator 'mle'"),
         (("--train-fold", "1", "--grades", "bert"), "unknown --grades 'bert'"),
         (("--train-fold", "1", "--budget", "1e9"), "budgets outside the pool: 1e+09"),
         (("--train-fold", "1", "--repetitions", "0"), "repetitions must be at least 1"),

@@ -102,19 +102,15 @@ def test_a_look_at_the_end_counts_the_pairs_that_it_then_tells_apart(files):
     assert f"a single look at the end tells {apart} of 15 pairs apart" in run("status", "plan", "plan.csv")
 
 
-def test_other_measures_and_estimators_have_the_look_at_the_end(judged):
-    words = ("--measure", "P(rel=1)@3", "--estimator", "snis", "--confidence", "0.9", "--missing", "nonrelevant")
+def test_other_measures_have_the_look_at_the_end(judged):
+    words = ("--measure", "P(rel=1)@3", "--confidence", "0.9", "--missing", "nonrelevant")
     labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
-    expected = Plan.load("plan").compare(labels, "P(rel=1)@3", "snis", 0.9, "nonrelevant")
+    expected = Plan.load("plan").compare(labels, "P(rel=1)@3", confidence=0.9, missing="nonrelevant")
     found = data("status", "plan", "plan.csv", *words)
     assert found["result"] == json.loads(json.dumps(expected.to_dict()))
     assert set(found) == {"result", "estimates"}
-    part = data("status", "plan", "part.csv", "--measure", "DCG@5", "--estimator", "regression")
-    assert (
-        part["judged"] == data("status", "plan", "part.csv")["judged"] if "judged" in part else part["result"]["note"]
-    )
     said = complaint("status", "plan", "plan.csv", "--measure", "P@3", "--margin", "1")
-    assert said == "--looks and --margin are for the plan's own measure, and for its usual estimator"
+    assert said == "--looks and --margin are for the plan's own measure"
 
 
 def test_the_look_at_the_end_holds_for_the_queries_that_are_meant(judged):
@@ -137,12 +133,11 @@ def test_values_that_do_not_subtract_to_the_difference_say_why(judged):
     drawn = Plan.load("docs").assessments[["qid", "docno"]].copy()
     drawn["label"] = [label(qid, int(docno[2:])) for qid, docno in zip(drawn["qid"], drawn["docno"], strict=True)]
     drawn.to_csv("docs.csv", index=False)
-    for plan, estimator, differs in (("docs", "regression", True), ("plan", "snis", False)):
-        words = "status", plan, f"{plan}.csv", "--measure", "DCG@5", "--estimator", estimator
-        found = data(*words)
-        first, second = (found["estimates"][found["result"][which]]["value"] for which in ("first", "second"))
-        assert (abs(first - second - found["result"]["difference"]) > 5e-5) == differs
-        assert ("A difference is estimated directly" in run(*words)) == differs
+    words = "status", "docs", "docs.csv", "--measure", "DCG@5"
+    found = data(*words)
+    first, second = (found["estimates"][found["result"][which]]["value"] for which in ("first", "second"))
+    assert abs(first - second - found["result"]["difference"]) > 5e-5
+    assert "A difference is estimated directly" in run(*words)
 
 
 def test_a_verdict_without_an_estimate_says_what_it_lacks(judged):
@@ -181,7 +176,7 @@ def test_what_is_judged_so_far_can_be_shown(judged):
 def test_labels_come_in_bit_by_bit(judged):
     said = run("status", "plan", "part.csv")
     assert "ask again" in said
-    assert said.rstrip().endswith("pt-active export plan --out plan-2.csv --format csv --order drawn")
+    assert said.rstrip().endswith("pt-active export plan --out plan-2.csv --format csv")
     assert "the interval at the top is the result" in run("status", "plan", "plan.csv", "--margin", "9")
     assert "one look, at the end: the labels so far" in run("status", "plan", "part.csv", "--looks", "end")
     assert "There is one look" not in run("status", "plan", "plan.csv", "--looks", "end")
@@ -249,7 +244,6 @@ def test_bad_answers_say_why(judged):
         "plan garbage.csv": "names its columns: qid,docno,label",
         "plan renamed.csv": "renamed.csv: line 1: no column docno among qid, document",
         "plan plan.csv other.csv": " in other.csv",
-        "plan plan.csv --estimator best": "unknown --estimator 'best'; it is one of regression",
         "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
         "plan plan.csv --second c": "no ranker 'c' in this plan",
         "plan part.csv --looks daily": "always, obrien-fleming, end",
@@ -333,7 +327,7 @@ def test_queries_are_extended_without_labels(files):
     planned(*TRAINING)
     text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
     assert "in extension 1 (design: hedged)" in text
-    assert "pt-active export p2 --out p2.csv --format csv --order drawn" in text
+    assert "pt-active export p2 --out p2.csv --format csv" in text
     assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
     (more,) = re.findall(r"Next, draw more:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
     run(*shlex.split(more))

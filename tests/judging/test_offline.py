@@ -95,7 +95,6 @@ def test_export_writes_a_page_for_each_judge(plan: Plan, demo, tmp_path: Path, m
     for words, said in (
         ("", "pass --annotator"),
         ("--annotator carl --judges ann,ben", "annotator carl must be one of the judges, ann, ben"),
-        ("--annotator ann --order drawn", "--order is not for --format html"),
         ("--annotator ann --labels x", "--labels is for --format"),
         ("--format csv --judges a,b", "--judges and --guideline are for --format html"),
     ):
