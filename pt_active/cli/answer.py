@@ -54,8 +54,8 @@ def new_path(path: Path) -> Path:
 
 
 def beside(folder: Path, ending: str) -> Path:
-    """A new path beside a folder that is called after it, such as ``plan.csv``."""
-    return new_path(folder.with_name(f"{folder.name}{ending}"))
+    """The path beside a folder that is called after it, such as ``plan.csv``."""
+    return folder.with_name(f"{folder.name}{ending}")
 
 
 def kept_at(folder: Path) -> Path:

@@ -116,11 +116,6 @@ class PoolFiles(RunFiles):
         for file in self.files.values():
             check_file(file)
 
-    @property
-    def is_unchecked(self) -> bool:
-        """Whether the grades come from other judges, and no human label says how far to trust them."""
-        return bool(self.judge) and self.train_qrels is None
-
     def model(self) -> Modelled:
         """The grade model of the options."""
         judge, runs, highest = self.judge, self.train_run, self.max_grade

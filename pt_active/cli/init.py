@@ -24,9 +24,6 @@ from pt_active.showing.rounding import amount
 MEASURE = "DCG@10"
 """The measure that is proposed: its documents come one after the other, so that one may stop at any label."""
 
-ROAD = (("plan",), ("judge",), ("status",), ("report", "--so-far"))
-"""The commands that take everything from the project file, in the order in which they are used."""
-
 COMMENTS = (
     "Options of pt-active plan, judge, status and report. Those that you type take precedence.",
     "Keys have the names of the options; names of files are relative to this file. Labels are looked for where",
@@ -69,11 +66,12 @@ def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answ
     told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
     doubts = sum(each.wrong for each in found)
     hint = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
-    hint += "Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
-    first = ROAD[:1] if budget else (("budget", "--difference", "X"), ("plan", "--budget", "N"))
-    one_pair = len(values.get("runs", ())) <= 2  # a report of the labels so far is of one pair
-    for words in (*first, *ROAD[1:-1], ROAD[-1] if one_pair else ROAD[-1][:1]):
-        hint += f"\n  {command_line(*words, *([] if out == FILE else ['--project', out]))}"
+    project = [] if out == FILE else ["--project", out]
+    if "budget" in kept | values:
+        hint += f"Next, choose what to judge:\n  {command_line('plan', *project)}"
+    else:
+        asked = command_line("budget", "--difference", "X", *project)
+        hint += f"Next, ask how many judgments it takes to find a difference of X:\n  {asked}"
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
     return Answer(content, f"{told}\n\nThis is kept in {out}.", hint)
 

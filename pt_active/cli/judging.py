@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import typer
 
-from pt_active.cli.answer import Answer, check_new, command_line, kept_at, new_path, next_look
+from pt_active.cli.answer import Answer, check_new, command_line, kept_at, next_look
 from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import texts_for
 from pt_active.cli.options import Meant, plan_folder
@@ -277,16 +277,14 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     if len(written) > 1:
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
-    records, labels = new_path(out.with_name(f"{out.stem}-records.jsonl")), out
+    records = out.with_name(f"{out.stem}-records.jsonl")
     hint = f"{_NO_TEXTS}\n" if not worklist.has_texts and format not in _SHOW_NO_TEXTS else ""
     if format == OFFLINE:
-        labels = records
         hint += "Send it to the judge, who opens it in a browser and sends the saved file back.\n"
     elif format not in (*FORMATS, *_TABLES):
-        labels = records
         line = command_line("import", format, "EXPORTED-FILE", "--plan", plan, "--out", records)
-        hint += f"Import what the tool exports:\n  {line}\n"
-    return Answer(content, text, f"{hint}{next_look(loaded, plan, labels)}")
+        return Answer(content, text, f"{hint}Next, import what the tool exports:\n  {line}")
+    return Answer(content, text, f"{hint}{next_look(loaded, plan, records if format == OFFLINE else out)}")
 
 
 def import_(

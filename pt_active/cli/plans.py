@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, new_path, rounded_up
+from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, rounded_up
 from pt_active.cli.commands import Typed, argument, given_words, of_every_command, option
 from pt_active.cli.files import PoolFiles, texts_for
 from pt_active.cli.fits import whole_pools
@@ -30,7 +30,6 @@ from pt_active.cli.options import (
 from pt_active.cli.project import COMMANDS, FILE
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.forecast import LEVELS
@@ -114,7 +113,7 @@ def plan(
     if said := whole_pools(measure, len(frame), frame["qid"].nunique()):
         warnings.warn(said, stacklevel=2)
     made = Plan.create(frame, queries, sampling.measure, cost=cost, **how).save(out)
-    return _planned(made, out, frame.attrs.get("grade_model", ""), sampling.rounds, source.is_unchecked)
+    return _planned(made, out, frame.attrs.get("grade_model", ""))
 
 
 def extend(
@@ -143,40 +142,16 @@ def _planned(
     made: Plan,
     out: Path,
     grades: str = "",
-    rounds: int = 1,
-    unchecked: bool = False,
     so_far: tuple[list[Path], Path | None] = ([], None),  # the files of labels, and the texts
 ) -> Answer:
     labels, texts = so_far
     # Judging goes on in the file that holds the labels so far.
-    store = [("--store", file, *(("--texts", texts) if texts else ())) for file in labels if is_store(file)][-1:]
-    tables, worklist = made.tables, beside(out, ".csv")
+    store = [word for file in labels if is_store(file) for word in ("--store", file)][-2:]
+    own = ["--texts", texts] if store and texts else []
     alone = len(made.rankers) == 1
-    browsers = command_line(
-        "judge", out, *(word for words in store for word in words), *(["--margin", "X"] if alone else [])
-    )
-    export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT)
-    hint = (
-        f"The plan is in {out}. Next, let people judge it in their browsers"
-        f"{' (X is how far off the estimate may be)' if alone else ''}:\n  {browsers}\n"
-        f"Or write the documents to a file, to judge them in a spreadsheet:\n  {export}"
-    )
-
-    def further(budget: float | None, labels: list[Path], folder: Path) -> str:
-        again = ["--refit", "--budget", f"{budget:g}", "--out", new_path(folder)]
-        return command_line("extend", out, *labels, worklist, *again)
-
-    after = out.with_name(f"{out.name}-2")
-    if rounds > 1 or (unchecked and tables.rounds and not tables.manifest.census):
-        trust = "When it is judged, a further round learns from the labels how far to trust the judge"
-        first = f"It is the first of {rounds} rounds. When it is judged, draw the next"
-        more = further(tables.manifest.arguments.budget, [], after)
-        hint += f"\n{first if rounds > 1 else trust}:\n  {more}"
-    if labels and grades:
-        stem, dash, number = out.name.rpartition("-")
-        numbered = out.with_name(f"{stem}-{int(number) + 1}") if dash and number.isdecimal() else after
-        more = further(tables.manifest.rounds[-1].budget, labels, numbered)
-        hint += f"\nWhen it is judged, the grades can be fitted once more, for another round:\n  {more}"
+    line = command_line("judge", out, *store, *own, *(["--margin", "X"] if alone else []))
+    margin = " (X is how far off the estimate may be)" if alone else ""
+    hint = f"The plan is in {out}. Next, let people judge it in their browsers{margin}:\n  {line}"
     content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
     return Answer(content, f"{made}\n\n{grades}" if grades else str(made), hint)
 

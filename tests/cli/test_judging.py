@@ -48,7 +48,7 @@ def test_the_loop_through_a_tool(tmp_path: Path, plan: Plan) -> None:
     judge(tmp_path)
     said = run(*line.replace("EXPORTED-FILE", "export.json").split()[1:])
     assert "48 records of 2 annotators in tasks-records.jsonl: 48 judged." in said
-    assert "pt-active status plan tasks-records.jsonl" in said
+    assert said.endswith("pt-active status plan tasks-records.jsonl\n")
     qrels = frame().assign(
         label=lambda all: [(int(q) + int(d[1:])) % 3 for q, d in zip(all.qid, all.docno, strict=True)]
     )
