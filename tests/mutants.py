@@ -160,7 +160,7 @@ strata: allocation by the root of the variance's share [test_ratios]
 one at a time: chance among all instead of the rest [test_steps]
     size[first] / remaining[:number] => size[first] / size.sum()
 pool: what is kept is told apart by shapes alone [test_revealed_estimators]
-    repr((each.shape, each.dtype)) => repr(each.shape)
+    repr((array.shape, array.dtype)) => repr(array.shape)
 # Inference from queries
 snis variance: shares not squared [test_estimators]
     (share * centred) ** 2 => share * centred**2
@@ -220,8 +220,6 @@ bets: the draw weighted as if all units were left [test_bets]
     (values / self.rate)[:draws] * self.left[:draws] => (values / self.rate)[:draws] * self.left[0]
 bets: what is known does not enter the sum [test_bets]
     base = expected + _so_far(error, draws) => base = expected + 0 * _so_far(error, draws)
-bets: a later block goes on from the sum of the first [test_bets]
-    base=np.r_[self.base[:-1], later.base], => base=np.r_[self.base, later.base[1:]],
 bets: the cap of the mirrored bets from the wrong side [test_bets]
     best=-self.worst, => best=-self.best,
 bets: the worst draw of the unit drawn, not of all that are left [test_bets]
@@ -298,15 +296,11 @@ documents: lines weighted by the root of the chance [test_document_estimators]
 cascade steps: tail below the document ignored [test_document_design]
     * reach * (weights[at] - tail) => * reach * weights[at]
 rounds: weighted by their variances [test_document_rounds]
-    (1 / variance) / (1 / variance).sum() => variance / variance.sum()
-rounds: weights follow the budgets [test_adaptive_budgets]
-    variance = np.array(comparable) if len(comparable) == len(rounds) else expected => variance = expected
+    (1 / expected) / (1 / expected).sum() => expected / expected.sum()
 extended order: to the new budget alone [test_extension]
-    entry.budget + float(asked.budget) => float(asked.budget)
+    graded_of(tables).prices), entry.budget + more => graded_of(tables).prices), more
 cut order: labels after the gap count [test_extension]
     np.logical_and.accumulate(has_label[self.order]).sum() => has_label[self.order].sum()
-rounds: weighted by what the refitted model expects [test_document_rounds]
-    drawn_by(sizes, first.gain, pool => drawn_by(sizes, sizes.gain, pool
 documents: caution is added to what labels show [test_document_rounds]
     max(cautious - estimate.variance, 0.0) => cautious
 documents: degrees of freedom without the kurtosis [test_document_estimators]
@@ -341,8 +335,6 @@ strata: no finite population correction [test_ratios]
 # Plans and what is read off them
 pool: the last rank that counts is not seen [test_plan]
     (ranks > 0) & (ranks <= cutoff) => (ranks > 0) & (ranks < cutoff)
-plan of rounds: labels and model swapped in their trust [test_model_check]
-    trust * pool.grades + (1 - trust) * shares => (1 - trust) * pool.grades + trust * shares
 model check: errors half as large again as promised mislead [test_model_check]
     MISLEADING_FACTOR = 4.0 => MISLEADING_FACTOR = 2.0
 model check: errors between two and three times as large as promised do not mislead [test_model_check]
@@ -413,12 +405,8 @@ charts: the ways to sample change their order [test_charts]
 # Units, looks and forecasts
 cut plans: a plan that was cut twice says what the second began with [test_cut]
     (manifest.cut or cut).of => cut.of
-order of documents: later rounds come among the earlier [test_gaps test_cut]
+order of documents: later rounds come among the earlier [plans/answers/test_gaps test_cut]
     place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
-blocks: the dearest of those left might have been drawn [test_sequence test_left_out test_extension]
-    .sum() + left.min(), self.budget => .sum() + left.max(), self.budget
-blocks: labels that come later are not read [test_sequence test_extension]
-    key = contrast, number, int(passed.sum()) => key = contrast, number
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
     np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind
 sequence: waits for a document that is judged [test_sequence answers/test_status]
@@ -426,7 +414,7 @@ sequence: waits for a document that is judged [test_sequence answers/test_status
 looks: opening is paid where nothing matters [test_looks]
     len(np.unique(pool.query_of_document[matter])) => len(np.unique(pool.query_of_document))
 parts: the first parts are as probable as the whole [test_parts]
-    replace(design, inclusion=design.inclusion * share) => design
+    np.where(_first_of_all(sample), 1.0, design.inclusion * share) => design.inclusion
 forecast: the whole budget for a part of the queries [test_level]
     if budget is None else budget * share => if budget is None else budget
 forecast: a caution for queries that only documents can have [test_level]

@@ -12,7 +12,6 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from ir_measures import measures as irm
 from samples import wanted
 from typer.testing import CliRunner
@@ -31,7 +30,7 @@ from pt_active.judging.tools.registry import TOOLS, Tool
 from pt_active.judging.worklist import Worklist
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.labelled_plan import labelled_plan
-from pt_active.plans.answers.sequence import Block, UnitSequence, UnitSource
+from pt_active.plans.answers.sequence import Order, UnitSequence, UnitSource
 from pt_active.plans.answers.units import Contributions, Known
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_moments
@@ -75,13 +74,6 @@ def of_queries(pool: pd.DataFrame, **how: Any) -> Plan:
     return Plan.create(pool, None, **({"measure": "DCG@10", "budget": 200, "seed": 1, "level": "query"} | how))
 
 
-def completed(command: str, parameter: str) -> list[str]:
-    """What the shell completes an option of a command with."""
-    shell = typer.main.get_command(app).loaded(command)  # type: ignore[attr-defined]
-    (option,) = [each for each in shell.params if each.name == parameter]
-    return [each.value for each in option.shell_complete(typer.Context(shell), "")]
-
-
 def road(plan: Plan, labels: pd.DataFrame, folder: Path, format: str = "csv") -> dict[str, object]:
     """Saves a plan, exports it, reads its labels back, asks all that can be asked of them, and returns the report."""
     plan = Plan.load(plan.save(folder / "plan").path)
@@ -116,21 +108,21 @@ class _Sessions(UnitSource):
         number = int(self.session[-1]) + 1
         rng = np.random.default_rng(seed)
         self.rate = rng.uniform(1, 3, number)
-        self.order = np.argsort(rng.exponential(size=number) / self.rate)
+        self.place = np.argsort(rng.exponential(size=number) / self.rate)
         own = self.session[pool.query_of_document]
-        documents = np.argsort(np.argsort(self.order)[own], kind="stable")
-        size = np.bincount(own, minlength=number)[self.order]
-        self.blocks = [Block(documents, np.cumsum(size), size.astype(float), asked=number)]
+        documents = np.argsort(np.argsort(self.place)[own], kind="stable")
+        size = np.bincount(own, minlength=number)[self.place]
+        self.order = Order(documents, np.cumsum(size), size.astype(float), asked=number)
 
     def named(self, document: int) -> str:
         return f"session {self.session[self.tables.pool.query_of_document[document]]}"
 
-    def units(self, contrast: Contrast, number: int, label: np.ndarray) -> tuple[Units, Contributions]:
+    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
         pool, measure = self.tables.pool, self.tables.measure
         bounds = contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names)))
         low, high = (self.summed(end) for end in bounds)
         mean = self.summed(contrast.of(model_moments(self.tables, measure).mean))
-        units = Units(self.rate[self.order], mean, (high - low) ** 2 / 12, low, high)
+        units = Units(self.rate[self.place], mean, (high - low) ** 2 / 12, low, high)
 
         def known(label: np.ndarray) -> Known:
             whole = np.bincount(pool.query_of_document, weights=label < 0) == 0
@@ -144,7 +136,7 @@ class _Sessions(UnitSource):
 
     def summed(self, values: np.ndarray) -> np.ndarray:
         """float64[sessions] in their order, the weighted sums over the queries of each."""
-        return np.bincount(self.session, weights=self.tables.pool.query_weight * values)[self.order]
+        return np.bincount(self.session, weights=self.tables.pool.query_weight * values)[self.place]
 
 
 def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -162,11 +154,10 @@ def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
         assert half.least[-1] <= truth <= half.most[-1]
         estimates.append(half.value.mean())
     assert abs(np.mean(estimates) - truth) < 3 * np.std(estimates) / np.sqrt(len(estimates))
-    (block,) = source.blocks
-    some = np.where(np.isin(np.arange(len(label)), block.documents[: block.ends[2]]), label, -1)
+    some = np.where(np.isin(np.arange(len(label)), source.order.documents[: source.order.ends[2]]), label, -1)
     progress = UnitSequence(source, some, bridged=True).progress
     assert (progress.judged, progress.drawn, progress.unit) == (3, QUERIES // IN_SESSION, "session")
-    assert progress.waiting == f"session {source.order[3]}"
+    assert progress.waiting == f"session {source.place[3]}"
 
 
 def test_the_road_in_ten_lines_is_that_of_a_plan(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -220,8 +211,6 @@ def test_a_query_design(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
     monkeypatch.setitem(designs.DESIGNS, "second_moment", (designs.Part(_mean_score),))
     plan = of_queries(pool, design="second_moment")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["design"] == "second_moment"
-    assert "second_moment" in completed("plan", "design")
-    assert "second_moment" in completed("simulate", "design")
     audit = Audit.create(_predicted(pool), {"best": "best"}, losses.ZeroOne(), budget=60, design="second_moment")
     assert audit.estimate(wanted(audit, labels))["best"].standard_error > 0
 
@@ -240,7 +229,6 @@ def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame,
     found, same = (plan.compare(judged, estimator=name) for name in (plain_mean, "snis"))
     assert (found.difference, found.standard_error) == (same.difference, same.standard_error)
     assert plan.rank(judged, estimator=plain_mean).basis.estimator == plain_mean
-    assert plain_mean in completed("status", "estimator")
     outlook = Outlook.of_plan(plan, methods=[Method("hedged", plain_mean, with_replacement=False)])
     assert np.isfinite(outlook.table([plan.manifest["pool_cost"] / 2])["half_width"]).all()
     plan.report(tmp_path / "report.html", judged, estimator=plain_mean)
@@ -279,7 +267,6 @@ def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pa
     monkeypatch.setitem(worklists.FORMATS, "bars", bars)
     plan = of_queries(pool)
     road(plan, labels, tmp_path, "bars")
-    assert "bars" in completed("export", "format")
     assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
     shown = said("status", tmp_path / "plan", tmp_path / "judge-me", "--json")
     assert json.loads(shown)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
@@ -298,7 +285,6 @@ def test_a_judging_tool(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
     ticks = Tool("Ticks", _read_ticks, _write_ticks)
     monkeypatch.setitem(TOOLS, "ticks", ticks)
     plan = of_queries(pool).save(tmp_path / "plan")
-    assert "ticks" in completed("export", "format")
     assert ", ticks" in complaint("import", "x", "x", "--plan", plan.path, "--out", tmp_path / "r.jsonl")
     said("export", plan.path, "--out", tmp_path / "work", "--format", "ticks")
     known = {(row.qid, row.docno): row.label for row in wanted(plan, labels).itertuples()}
@@ -365,7 +351,6 @@ def test_a_labelling_cost(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pa
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"This plan cost {plan.manifest['spent']:.0f} cents." in page
     assert " cents spent" in str(plan.status(wanted(plan, labels)))
-    assert "price" in completed("plan", "cost")
     assert "log-length, column, price" in complaint(
         "plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new", "--cost", "much"
     )
@@ -432,5 +417,3 @@ def test_a_grade_model(demo: DemoCollection, pool: pd.DataFrame, labels: pd.Data
         graded = replays.labelled_pool(tmp_path / "pool.parquet", name, 0)
         assert set(graded["qid"]) == set(bare["qid"][fold == 1])
         assert graded[[f"grade_{g}" for g in range(4)]].sum(axis=1).to_numpy() == pytest.approx(1)
-    for command in ("plan", "simulate"):
-        assert {"falling", "other-prior"} <= set(completed(command, "grades"))

@@ -31,7 +31,7 @@ from evidence import ERROR, command_line, markdown, parser_with, write
 from scipy import stats
 from tqdm import tqdm
 
-from pt_active import Answers, Plan, UnitCost
+from pt_active import Answers, Plan
 from pt_active.answers import comparison
 
 LEVEL = 0.05
@@ -90,25 +90,6 @@ def by_plan(
     for seed in seeds:
         plan = answers.plan(PLANNED, unit=unit, seed=seed, **how).extend(most - 1 - PLANNED)
         yield _verdict(plan, labels, most)
-
-
-def by_blocks(answers: Answers, labels: pd.DataFrame, seeds: range) -> Iterator[dict[str, object]]:
-    """The same for whole items in blocks, before the second and third of which the judge's scores are fitted."""
-    most = len(labels)
-    for seed in seeds:
-        # A price of opening an item makes items the units of rounds, which learn from labels.
-        plan = answers.plan(BLOCK, "answer", seed, design="successive", cost=UnitCost(1e-6))
-        so_far, spent = labels.iloc[:0], BLOCK
-        for block in (2 * BLOCK, 4 * BLOCK, None):
-            so_far = pd.concat([so_far, labels.merge(plan.assessments[["qid", "docno"]])])
-            state = plan.status(so_far)
-            if state.resolved_at is not None or block is None:
-                break
-            plan, spent = plan.extend(block, so_far, "refit"), spent + block
-        else:
-            raise AssertionError
-        done = state.resolved_at is not None
-        yield _verdict(plan if done else plan.extend(most - spent - 2), so_far if done else labels, most)
 
 
 def _verdict(plan: Plan, labels: pd.DataFrame, most: int) -> dict[str, object]:
@@ -262,7 +243,6 @@ def settings(true: np.ndarray, judges: dict[str, np.ndarray | None], orders: int
             else:
                 tried["items"] = list(by_plan(answers, labels, "item", seeds))
             tried["answers"] = list(by_plan(answers, labels, "answer", seeds))
-            tried["items in blocks, judge fitted"] = list(by_blocks(answers, labels, seeds))
             for way, each in tried.items():
                 found.setdefault(way, []).append(float(np.median([one["labels"] for one in each])))
         rows += [{"judge": name, "way": way, "labels": np.exp(np.log(each).mean())} for way, each in found.items()]

@@ -1,4 +1,4 @@
-"""What a plan of documents gains without training data, from a model of another collection, and from refitted rounds.
+"""What a plan of documents gains without training data, and from a model of another collection.
 
 One ranker, a clear pair and a near-tied pair by DCG@10, at two budgets. Label-equivalents: the variance of plain random
 queries without replacement, judged in full, over the mean variance that the plan's samples state, at the same number of
@@ -25,15 +25,12 @@ from tqdm import tqdm
 
 from pt_active import ColdGrades, ForestGrades, UniformGrades, parse_measure
 from pt_active.frames.columns import ranker_names
-from pt_active.inference.rounds import Round, draw_round, estimate_rounds, judged_before
-from pt_active.plans.making.labelled import measured_values, round_chance
+from pt_active.inference.rounds import draw_round, estimate_rounds
+from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
-from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.sampling.drawings import RoundSettings, usual_variance
 
 MEASURE = "DCG@10"
-
-ROUNDS = 3
 
 SHARES = (0.05, 0.2)
 """Budgets as shares of the cost of the whole pool."""
@@ -59,27 +56,19 @@ class Task:
 
     def of_queries(self, budget: float) -> float:
         """The variance of a plain random sample of queries that costs the budget."""
-        values = measured_values(self.pool, self.measure, self.truth) @ self.contrast
+        values = measured_values(self.pool, self.measure, self.truth, expected=False) @ self.contrast
         drawn = budget / self.pool.query_cost.mean()
         return float((1 - drawn / len(values)) * values.var(ddof=1) / drawn)
 
-    def of_documents(self, grades: np.ndarray, budget: float, rounds: int, repetitions: int) -> float:
-        """The mean variance that samples of documents state, in one round or in several that are refitted."""
-        pool = replace(self.pool, grades=grades)
-        graded = graded_pool(pool, self.measure, 0.0)
-        settings = RoundSettings(graded.usual_drawing, usual_variance(graded.seen.form), weighed_at=budget / rounds)
+    def of_documents(self, grades: np.ndarray, budget: float, repetitions: int) -> float:
+        """The mean variance that samples of documents state."""
+        graded = graded_pool(replace(self.pool, grades=grades), self.measure, 0.0)
+        settings = RoundSettings(graded.usual_drawing, usual_variance(graded.seen.form))
         stated = []
         for repetition in range(repetitions):
             rng = np.random.default_rng(repetition)
-            made: list[Round] = []
-            known = new = None
-            for _ in range(rounds):
-                clock = rng.exponential(size=len(self.truth))
-                made.append(draw_round(graded, settings, budget / rounds, rng, grades=new, labels=known, clock=clock))
-                known = np.where(judged_before(made), self.truth, -1)
-                if len(made) < rounds:
-                    chance = round_chance(pool, made)
-                    new = refitted_grades(pool.ranks, grades, known, chance, pool.query_of_document)
+            made = [draw_round(graded, settings, budget, rng, clock=rng.exponential(size=len(self.truth)))]
+            known = np.where(made[0].sample.drawn, self.truth, -1)
             estimate = estimate_rounds(graded.seen, made, known, self.contrast, "regression")
             stated.append(estimate.first + estimate.second)
         return float(np.mean(stated))
@@ -117,7 +106,6 @@ def rows(pool: JudgedPool, other: JudgedPool, repetitions: int) -> Iterator[Mapp
     models = {
         "no model": UniformGrades(pool.max_grade),
         "ranks alone": ColdGrades(pool.max_grade),
-        f"ranks alone, {ROUNDS} refitted rounds": ColdGrades(pool.max_grade),
         "another collection": fitted(other, pool.max_grade),
         "its own past": fitted(pool, pool.max_grade),
     }
@@ -129,8 +117,7 @@ def rows(pool: JudgedPool, other: JudgedPool, repetitions: int) -> Iterator[Mapp
             budget = share * float(task.pool.query_cost.sum())
             row: dict[str, object] = {"data": pool.name, "task": what, "labels": f"{budget:,.0f} ({share:.0%})"}
             for name, one in each.items():
-                rounds = ROUNDS if "refitted" in name else 1
-                variance = one.of_documents(one.pool.grades, budget, rounds, repetitions)
+                variance = one.of_documents(one.pool.grades, budget, repetitions)
                 row[name] = f"{task.of_queries(budget) / variance:.2f}"
             yield row
 

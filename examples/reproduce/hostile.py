@@ -12,9 +12,7 @@ Neither ranker is better, so each winner is false. The tables have the share of 
 difference lacks 0 at any look, so that a winner is named.
 
 - Bets, looked at after each draw until everything is judged: of queries in the default design, and of documents one
-  after the other. All budgets that depend on results end at one of these looks. In two columns the model is fitted
-  again `FITS` times, after each `BLOCK` documents, as a calibration to the labels so far or by an enemy who knows all
-  labels.
+  after the other. All budgets that depend on results end at one of these looks.
 - Plain intervals of whole queries, after each query and once, at the end.
 
 Each share is from four pools, with ``--repetitions`` samples of each (half of them for bets on documents), and has its
@@ -43,7 +41,7 @@ from late_labels import CASES, campaigns, named
 from leagues import add_keep, kept, with_error
 from populations import DOCUMENTS, POPULATIONS
 from scipy.stats import norm
-from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
+from sequences import ever_excluded, sequences
 from tqdm import tqdm
 
 from pt_active import Plan
@@ -61,12 +59,6 @@ QUERIES, JUDGED = 200, 60
 """Queries of a small pool, and how many of them are judged."""
 
 LARGE, MOST, EVERY = 1000, 400, 5
-
-BLOCK, FITS = 40, 10
-"""Documents that are judged before the model is fitted again, and how often it is."""
-
-REFITS = {"recalibrated": recalibrated, "spoilt": spoilt}
-"""Ways to fit the model again, by name."""
 
 BETS = {"query": "queries", "document": "documents"}
 """What comes one after the other → the name of its row."""
@@ -150,16 +142,12 @@ def of_bets(name: str, queries: int, repetitions: int, pools: int) -> Iterator[d
 def _named_by_bets(name: str, queries: int, repetitions: int, seed: int) -> Iterator[tuple[str, bool]]:
     """For each sample its row, and whether a winner was ever named."""
     pool, qrels = POPULATIONS[name](seed, queries)
-    rng = np.random.default_rng([seed, 1])
     for level, number in (("query", repetitions), ("document", max(1, repetitions // 2))):
         design = None if level == "query" else "successive"
         plan = Plan.create(pool, None, MEASURE, budget=JUDGED * DOCUMENTS, design=design, level=level)
         for sequence in sequences(plan, qrels, number, seed, ALPHA):
             proof = sequence.proof
             yield BETS[level], ever_excluded(proof.draws, proof, 0.0, ALPHA)
-            for how, refit in REFITS.items() if level == "document" else ():
-                draws = refitted(proof, refit, BLOCK, FITS, rng)
-                yield f"{BETS[level]}, {how}", ever_excluded(draws, proof, 0.0, ALPHA)
 
 
 def of_late_labels(name: str, queries: int, repetitions: int, pools: int) -> Iterator[dict[str, object]]:

@@ -54,7 +54,7 @@ class Campaign:
     @property
     def size(self) -> int:
         """How many documents come."""
-        return len(self.sequence.source.blocks[0].documents)
+        return len(self.sequence.source.order.documents)
 
     def raised(self, some: np.ndarray) -> np.ndarray:
         """int64[N], the labels of a judge who grades some documents too high."""
@@ -87,7 +87,7 @@ def campaigns(plan: Plan, qrels: pd.DataFrame, repetitions: int, seed: int) -> I
         again = reordered(tables, rng)
         sequence = sequence_of(again, np.full(len(label), -1), tables.measure)
         place = np.full(len(label), len(label))
-        order = sequence.source.blocks[0].documents
+        order = sequence.source.order.documents
         place[order] = np.arange(len(order))
         yield Campaign(sequence, place, label, ranks[0] < ranks[1], pool.max_grade, rng)
 

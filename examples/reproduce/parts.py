@@ -80,9 +80,9 @@ def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Sample
     pool, seen, truth = cell.graded, cell.seen, float(cell.seen.weight @ cell.truth)
     settings = RoundSettings(SURPRISES, usual_variance(seen.form))
     try:
-        sizes = pool_sizes(pool, settings, pool.grades)
+        sizes = pool_sizes(pool, settings)
         rounds = [
-            drawn_by(sizes, sizes.gain, pool, settings, budget, np.random.default_rng([seed, number]), None)
+            drawn_by(sizes, pool, settings, budget, np.random.default_rng([seed, number]))
             for number in range(repetitions)
         ]
     except ValueError:

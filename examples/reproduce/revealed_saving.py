@@ -103,7 +103,7 @@ def saving(frame: pd.DataFrame, measure: str, names: tuple[str, ...], share: flo
     seen = graded.seen
     label = pool.keys.merge(frame[["qid", "docno", "label"]], on=["qid", "docno"])["label"].to_numpy(int)
     truth = seen.form.values[label]
-    sizes = pool_sizes(graded, RoundSettings("depth", usual_variance(seen.form)), pool.grades)
+    sizes = pool_sizes(graded, RoundSettings("depth", usual_variance(seen.form)))
     design = document_design(sizes, "depth", graded.prices, share * len(label))
     order = sizes.order
     step = (contrast @ steps(seen, order, pool.grades, truth))[order] * seen.weight[seen.query[order]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,8 +81,8 @@ def sequences(
 
 
 def _queries(sequence: UnitSequence) -> np.ndarray:
-    block = sequence.source.blocks[0]
-    return sequence.source.tables.pool.query_of_document[block.documents[block.ends - 1]]
+    order = sequence.source.order
+    return sequence.source.tables.pool.query_of_document[order.documents[order.ends - 1]]
 
 
 def ever_excluded(draws: Draws, proof: Proof, truth: float, alpha: float) -> bool:
@@ -105,56 +105,5 @@ def flipped(proof: Proof, sign: np.ndarray) -> Draws:
     """
     units = proof.units
     low, high = np.where(sign > 0, (units.low, units.high), (-units.high, -units.low))
-    traded = Units(units.rate, sign * units.mean, units.variance, low, high, units.settled)
+    traded = Units(units.rate, sign * units.mean, units.variance, low, high)
     return traded.judged(sign * contributions(proof), len(sign))
-
-
-Refit = Callable[[Units, np.ndarray, np.ndarray], Units]
-"""From the units, in any order, their contributions, and which are known (bool[n]) to the units under a new model."""
-
-
-def refitted(proof: Proof, refit: Refit, block: int, times: int, rng: np.random.Generator) -> Draws:
-    """The draws if the model is fitted again after each of some blocks, and the rest comes in a new order.
-
-    Args:
-        proof: Of units that come one by one, all of them judged; its first block is taken as it is.
-        refit: How the model is fitted.
-        block: The number of draws of each block but the last.
-        times: How often the model is fitted, unless everything is judged before.
-        rng: Source of the new orders.
-    """
-    units, value = proof.units, contributions(proof)
-    known, draws = np.arange(len(value)) < block, proof.draws.first(block)
-    for time in range(times):
-        rest = np.flatnonzero(~known)
-        if len(rest) == 0:
-            break
-        new = refit(units, value, known)
-        number = len(rest) if time == times - 1 else min(block, len(rest))
-        rest = rest[np.argsort(rng.exponential(size=len(rest)) / new.rate[rest])]
-        columns = (column[rest] for column in (new.rate, new.mean, new.variance, new.low, new.high))
-        part = Units(*columns, settled=units.settled + float(value[known].sum()))
-        draws = draws.then(part.judged(value[rest], number))
-        known[rest[:number]] = True
-    return draws
-
-
-def recalibrated(units: Units, contribution: np.ndarray, known: np.ndarray) -> Units:
-    """The line through the origin and the known contributions, and the variance around it."""
-    counts = known & (units.variance > 0)
-    mean, shown = units.mean[counts], contribution[counts]
-    slope = float(np.clip(mean @ shown / max(mean @ mean, 1e-12), 0.0, 2.0))
-    error = ((shown - slope * mean) ** 2 / units.variance[counts]).mean() if counts.any() else 1.0
-    return replace(units, mean=slope * units.mean, variance=units.variance * max(error, 1e-3))
-
-
-def spoilt(units: Units, contribution: np.ndarray, known: np.ndarray) -> Units:
-    """The work of an enemy who knows all labels, but not the order to come.
-
-    If the sum of what is left is positive, he expects the smallest contribution of each unit, else the largest, is
-    nearly sure of it, and draws the large units last.
-    """
-    left = contribution[~known].sum() > 0
-    span = units.high - units.low
-    rate = 1 / (span + 0.1 * span.mean())
-    return replace(units, rate=rate, mean=units.low if left else units.high, variance=1e-4 * span**2 + 1e-12)

@@ -37,7 +37,7 @@ TABLES = ("single-rankers",)
 
 def design_of(graded: GradedPool, settings: RoundSettings, budget: float) -> DocumentDesign:
     """The design of a plan."""
-    sizes = pool_sizes(graded, settings, graded.grades)
+    sizes = pool_sizes(graded, settings)
     return document_design(sizes, settings.drawing, graded.prices, budget)
 
 

@@ -81,7 +81,7 @@ def of_bets(frame: pd.DataFrame, budget: float, repetitions: int) -> Iterator[di
 def _misses_when_traded(judged: Sequence, rng: np.random.Generator) -> bool:
     """Whether the truth is ever excluded if the rankers trade places in a random half of the queries."""
     sign = rng.choice([-1.0, 1.0], int(judged.query.max()) + 1)[judged.query]
-    truth = judged.proof.units.settled + float(sign @ contributions(judged.proof))
+    truth = float(sign @ contributions(judged.proof))
     return ever_excluded(flipped(judged.proof, sign), judged.proof, truth, ALPHA)
 
 

@@ -130,10 +130,10 @@ class Cell:
 def by_documents(cell: Cell, drawing: str, budget: float) -> Callable[[np.random.Generator], Found]:
     """Samples of a plan of documents, and their estimates."""
     settings = RoundSettings(drawing, usual_variance(cell.seen.form))
-    sizes = pool_sizes(cell.graded, settings, cell.graded.grades)
+    sizes = pool_sizes(cell.graded, settings)
 
     def sampled(rng: np.random.Generator) -> Found:
-        drawn = drawn_by(sizes, sizes.gain, cell.graded, settings, budget, rng, None)
+        drawn = drawn_by(sizes, cell.graded, settings, budget, rng)
         label = np.where(drawn.sample.drawn, cell.label, -1)
         found = estimate_rounds(cell.seen, [drawn], label, cell.contrast, "regression")
         quantile = stats.t.ppf((1 + LEVEL) / 2, max(found.degrees_of_freedom, 1.0))

@@ -70,7 +70,7 @@ class Contest:
     @cached_property
     def _sizes(self) -> DocumentSizes:
         graded = self._single.graded
-        return pool_sizes(graded, RoundSettings(SUCCESSIVE, serves_singles=True), graded.grades)
+        return pool_sizes(graded, RoundSettings(SUCCESSIVE, serves_singles=True))
 
     @property
     def _single(self) -> LabelledPool:

@@ -88,7 +88,7 @@ def status(
         shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
         hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
     else:
-        hint = next_step(one, plan, labels, again, given_words(missing=missing))
+        hint = next_step(one, plan, labels, again)
     if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
         return _with_agreement(Answer(state.to_dict(), str(state), hint), labelled)
     result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
@@ -196,9 +196,7 @@ def _without_estimate(state: Status) -> bool:
     return not np.isfinite(state.value)
 
 
-def next_step(
-    state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = (), extended: Sequence[str] = ()
-) -> str:
+def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = ()) -> str:
     """The hint below a status: what to do or to type next."""
     if state.resolved and _without_estimate(state):
         return "The verdict stands. For an estimate and a report, judge what was passed over first."
@@ -216,9 +214,7 @@ def next_step(
     if plan.tables.rounds and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
-    refit = ["--refit"] if any(each.refitted for each in plan.tables.manifest.rounds) else []
-    how = [*refit, *extended, "--budget", budget, "--out", beside(labels.plan, "-more")]
-    more = command_line("extend", labels.plan, *labels.qrels, *how)
+    more = command_line("extend", labels.plan, "--budget", budget, "--out", beside(labels.plan, "-more"))
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
 
 
@@ -274,7 +270,7 @@ def gate(
         write_file(junit, in_junit(decided), replace=True)
     hint = ""
     if decided.outcome == UNRESOLVED and often is not None:
-        hint = next_step(decided.status, plan, labels, extended=given_words(missing=missing))
+        hint = next_step(decided.status, plan, labels)
     return Answer(decided.to_dict(), str(decided), hint, OUTCOMES[decided.outcome])
 
 

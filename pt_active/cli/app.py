@@ -78,7 +78,7 @@ COMMANDS: Mapping[str, Listed] = {
         FURTHER,
         "plans",
         "Choose more to judge: further queries, or another round of documents.",
-        "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
+        "pt-active extend my-plan --budget 200 --out my-plan-2",
     ),
     "gate": Listed(
         FURTHER,

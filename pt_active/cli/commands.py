@@ -228,7 +228,6 @@ def typed(named: Named, context: typer.Context) -> str:
 
 _OTHER_NAMES = {
     "looks=None": Argument("looks", AT_THE_END),
-    str(Argument("grades", "refit")): Argument("refit", True),
 }
 """Arguments, or values of them, that have another name on the command line."""
 

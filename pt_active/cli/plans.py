@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, rounded_up
+from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, kept_at, rounded_up
 from pt_active.cli.commands import Typed, argument, given_words, of_every_command, option
 from pt_active.cli.files import PoolFiles, texts_for
 from pt_active.cli.fits import whole_pools
@@ -22,7 +22,6 @@ from pt_active.cli.options import (
     Meant,
     confidence_level,
     design_choices,
-    for_any_missing,
     label_files,
     plan_folder,
     random_seed,
@@ -30,13 +29,8 @@ from pt_active.cli.options import (
 from pt_active.cli.project import COMMANDS, FILE
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import grade_columns
-from pt_active.judging.files import read_labels
-from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.forecast import LEVELS
-from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.outlook import Outlook
-from pt_active.plans.making.documents import REFIT
-from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
@@ -70,13 +64,6 @@ class Sampling(Typed):
         names=design_choices,
     )
     defensive: float | None = option(None, "The share of the draws that ignores the grade model.", "X", rare=True)
-    rounds: int = option(
-        1,
-        "The number of rounds that share the budget; this plan is the first.",
-        "N",
-        within=(1, MAX_ROUNDS),
-        rare=True,
-    )
     seed: int = random_seed()
 
     def how(self) -> dict[str, Any]:
@@ -85,15 +72,9 @@ class Sampling(Typed):
             most = "the most to spend, such as the number of documents that people can judge"
             raise ValueError(f"pass --budget, {most}; pt-active budget advises")
         level, of_queries = self.level, self.design in DESIGNS
-        if self.rounds > 1:
-            remedies = ["pass --level document"] if level == "query" else []
-            remedies += [f"leave out --design {self.design}"] if of_queries else []
-            if remedies:
-                raise ValueError(f"--rounds are of documents: {' and '.join(remedies)}")
-            level = "document"
-        elif self.design is not None and level not in (None, own := "query" if of_queries else "document"):
+        if self.design is not None and level not in (None, own := "query" if of_queries else "document"):
             raise ValueError(f"--design {self.design} is one of --level {own}, not of --level {level}")
-        how = {"budget": self.budget / self.rounds, "design": self.design, "seed": self.seed, "level": level}
+        how = {"budget": self.budget, "design": self.design, "seed": self.seed, "level": level}
         return how | ({} if self.defensive is None else {"defensive": self.defensive})
 
 
@@ -118,38 +99,21 @@ def plan(
 
 def extend(
     plan: Path = plan_folder(),
-    qrels: list[Path] | None = argument(None, "The labels so far, from which a new round learns.", "LABELS"),
     out: Path = option(MISSING, "The folder to create.", "DIR"),
     budget: float = option(MISSING, "The most that the additional judging may cost."),
-    refit: bool = option(False, "Fit the grade model to the labels so far, for a new round."),
     texts: Path | None = option(None, "Document texts, for the judges.", "FILE"),
-    missing: str | None = for_any_missing(),
 ) -> Answer:
-    """Choose more to judge: the next queries, or a round of documents that learns from the labels so far."""
+    """Choose more to judge: what comes next in the order of the plan, or another sample by the same grades."""
     check_new(out)
     loaded = Plan.load(plan)
-    text = texts_for(loaded, texts, warned=False)
-    labels, policy = as_qrels(read_labels(qrels, loaded)) if qrels else None, missing or "error"
-    grades = REFIT if refit else None
-    made = loaded.extend(budget, labels, grades, texts=text, missing=policy).save(out)
-    so_far = qrels or [], texts
-    if not refit or labels is None:
-        return _planned(made, out, so_far=so_far)
-    return _planned(made, out, f"By the labels so far:\n{ModelCheck.of(loaded, labels, policy)}", so_far=so_far)
+    made = loaded.extend(budget, texts=texts_for(loaded, texts, warned=False)).save(out)
+    store = kept_at(plan)
+    return _planned(made, out, store=["--store", store] if store.exists() else [])
 
 
-def _planned(
-    made: Plan,
-    out: Path,
-    grades: str = "",
-    so_far: tuple[list[Path], Path | None] = ([], None),  # the files of labels, and the texts
-) -> Answer:
-    labels, texts = so_far
-    # Judging goes on in the file that holds the labels so far.
-    store = [word for file in labels if is_store(file) for word in ("--store", file)][-2:]
-    own = ["--texts", texts] if store and texts else []
+def _planned(made: Plan, out: Path, grades: str = "", store: Sequence[object] = ()) -> Answer:
     alone = len(made.rankers) == 1
-    line = command_line("judge", out, *store, *own, *(["--margin", "X"] if alone else []))
+    line = command_line("judge", out, *store, *(["--margin", "X"] if alone else []))
     margin = " (X is how far off the estimate may be)" if alone else ""
     hint = f"The plan is in {out}. Next, let people judge it in their browsers{margin}:\n  {line}"
     content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
@@ -209,7 +173,7 @@ def budget(
         judged = loaded if labelled is None else labelled.judged
         outlook = Outlook.of_plan(judged, labelled and labelled.qrels, **wanted.fields)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
-    table, hint = _asked(outlook, wanted, loaded, plan, qrels, words)
+    table, hint = _asked(outlook, wanted, loaded, plan, words)
     content |= {"measure": str(outlook.measure), "rankers": list(outlook.names), "queries": outlook.queries}
     content |= {"expected_from": outlook.source}
     content |= {"notes": outlook.notes(table), "cost": priced, "rows": plain_rows(table)}
@@ -232,7 +196,7 @@ def _again(typed: Mapping[str, Any]) -> list[str]:
 
 
 def _asked(
-    outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None, qrels: list[Path], words: list[str]
+    outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None, words: list[str]
 ) -> tuple[pd.DataFrame, str]:
     """The table that answers a question, and what to type next."""
     difference, confidence = wanted.difference, wanted.confidence
@@ -249,7 +213,7 @@ def _asked(
         return table, _of_new_queries(table, outlook.forecast.queries, of_answers)
     if plan is None or folder is None:
         return table, _draw(table, words, "budget", "budget", of_answers)
-    return table, _more(table, plan, folder, qrels)
+    return table, _more(table, plan, folder)
 
 
 def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str, of_answers: bool) -> str:
@@ -280,7 +244,7 @@ def _of_new_queries(table: pd.DataFrame, pool: int, of_answers: bool) -> str:
     return f"Next, draw the sample that costs least: pt-active plan with {how}."
 
 
-def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
+def _more(table: pd.DataFrame, plan: Plan, folder: Path) -> str:
     """The hint with what a plan lacks: an extension, or another plan where it cannot be extended."""
     arguments = plan.tables.manifest.arguments
     [row] = table[(table["level"] == arguments.level) & (table["design"] == arguments.design)].to_dict("records")
@@ -291,8 +255,8 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     if row["half_width"] == 0:
         return f"{lack}: only judging everything is enough."
     ordered = has_order(plan.tables)
-    if not (ordered or (qrels and arguments.level == "document")):
+    if not (ordered or arguments.level == "document"):
         again = f"--budget {rounded_up(row['budget'])} --seed {arguments.seed}"
         return f"{lack}: plan again as before, but with {again}."
-    more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", beside(folder, "-more"))
+    more = command_line("extend", folder, "--budget", rounded_up(lacking), "--out", beside(folder, "-more"))
     return f"{lack}. Next, draw {'more' if ordered else 'another round'}:\n  {more}"

@@ -31,7 +31,7 @@ _OF_A_KIND = {
     INPUTS: "labels train-run",
     INPUT: "topics texts pool train-qrels guideline",
     NUMBER: "budget defensive per-query seconds-per-document seconds-per-query margin confidence",
-    WHOLE: "seed max-grade depth rounds",
+    WHOLE: "seed max-grade depth",
     FLAG: "allow-missing-queries",
     WORDS: "judge judges slice",
     TEXT: "measure grades unjudged cost level design grade-names looks missing rule queries clusters",
@@ -53,7 +53,7 @@ _LABELLED = "plan qrels confidence grade_names rule missing queries clusters"
 
 _OF_COMMANDS = {
     "init": "folder run topics texts train_run train_qrels judge max_grade depth measure budget cost queries clusters",
-    "plan": f"out measure budget seed level design defensive rounds {_COLLECTION}",
+    "plan": f"out measure budget seed level design defensive {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "extend": "plan texts",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",

@@ -270,7 +270,7 @@ class LabelledPool:
         drawn: list[Round] = []
         label = np.full(len(self.label), -1)
         for _ in range(rounds):
-            drawn.append(draw_round(self.graded, settings, budget, rng, labels=label if drawn else None))
+            drawn.append(draw_round(self.graded, settings, budget, rng))
             label = np.where(drawn[-1].sample.drawn, self.label, label)
             if drawn[-1].expected <= 0:
                 break

@@ -1,4 +1,4 @@
-"""Rounds of documents, each drawn with what the labels of earlier rounds taught [theory 9]."""
+"""Samples of documents, and the estimate from all of them [theory 9]."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class Round:
     """One round of judging."""
 
     sample: TwoPhase  # Which documents were drawn, and how
-    grades: np.ndarray  # float64[N, G+1], ``P(y = g)`` under the grade model of the round
-    expected: float  # The variance that the grade model of the first round expects of the estimate of this round
-    comparable: float | None = None  # The same at a budget that no estimate led to; None in old plans
+    grades: np.ndarray  # float64[N, G+1], ``P(y = g)`` under the grade model
+    expected: float  # The variance that the grade model expects of the estimate of this round
 
     @property
     def certain(self) -> bool:
@@ -56,13 +55,9 @@ class Round:
         return replace(self, sample=replace(self.sample, design=design))
 
 
-def pool_sizes(
-    pool: GradedPool, settings: RoundSettings, grades: np.ndarray, labels: np.ndarray | None = None
-) -> DocumentSizes:
-    """The sizes of `document_sizes` under given grades and known labels."""
-    variables = Variables.of(pool.seen.form, grades, labels)
-    seen = pool.seen.taught(grades, labels)
-    return document_sizes(seen, variables, pool.cost, settings)
+def pool_sizes(pool: GradedPool, settings: RoundSettings) -> DocumentSizes:
+    """The sizes of `document_sizes` under the grades of the pool."""
+    return document_sizes(pool.seen, Variables.of(pool.seen.form, pool.grades), pool.cost, settings)
 
 
 def draw_round(
@@ -71,60 +66,44 @@ def draw_round(
     budget: float,
     rng: np.random.Generator,
     *,
-    grades: np.ndarray | None = None,
-    labels: np.ndarray | None = None,
     clock: np.ndarray | None = None,
 ) -> Round:
-    """Draw the next documents to judge.
+    """Draw documents to judge.
 
     Args:
-        pool: The pool that documents are drawn from, with the grades of the first round.
-        settings: How the documents of all rounds are chosen.
+        pool: The pool that documents are drawn from, with their grades.
+        settings: How documents are chosen.
         budget: What the round may spend.
         rng: Source of randomness.
-        grades: float64[N, G+1], ``P(y = g)`` under a grade model that was fitted again; by default that of the pool.
-        labels: int64[N], labels that are known already, -1 for documents without one.
         clock: float64[N], exponential variables for a successive drawing, as `two_phase.draw_documents` takes them.
 
     Raises:
         ValueError: If an argument is out of range, or there is nothing left to judge.
     """
-    grades = pool.grades if grades is None else grades
-    sizes = pool_sizes(pool, settings, grades, labels)
-    first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels)
-    return replace(drawn_by(sizes, first.gain, pool, settings, budget, rng, clock), grades=grades)
+    return drawn_by(pool_sizes(pool, settings), pool, settings, budget, rng, clock)
 
 
 def drawn_by(
     sizes: DocumentSizes,
-    gain: np.ndarray,
     pool: GradedPool,
     settings: RoundSettings,
     budget: float,
     rng: np.random.Generator,
-    clock: np.ndarray | None,
+    clock: np.ndarray | None = None,
 ) -> Round:
     """Draw documents by given sizes, under the grades of the pool."""
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
-    everything = pool.prices.of(sizes.order).sum()
-    usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
-    expected = comparable = expected_variance(pool.seen, design, gain)
-    if usual != budget:
-        likewise = document_design(sizes, settings.drawing, pool.prices, usual)
-        comparable = expected_variance(pool.seen, likewise, gain)
-    return Round(sample, pool.grades, expected, comparable)
+    return Round(sample, pool.grades, expected_variance(pool.seen, design, sizes.gain))
 
 
 def round_weights(rounds: Sequence[Round]) -> np.ndarray:
-    """Weights of rounds, ∝ 1/variance at a budget that no estimate led to, float64[r]; a census has the weight 1."""
+    """Weights of rounds, ∝ 1/variance that the grade model expects, float64[r]; a census has the weight 1."""
     expected = np.array([each.expected for each in rounds])
     if (expected <= 0).any():
         # Only the first census counts.
         return np.asarray(np.cumsum(expected <= 0) * (expected <= 0) == 1, dtype=float)
-    comparable = [each.comparable for each in rounds if each.comparable is not None]
-    variance = np.array(comparable) if len(comparable) == len(rounds) else expected
-    return np.asarray((1 / variance) / (1 / variance).sum())
+    return np.asarray((1 / expected) / (1 / expected).sum())
 
 
 def judged_before(rounds: Sequence[Round]) -> np.ndarray:
@@ -141,8 +120,7 @@ def estimate_rounds(
 ) -> DocumentEstimate:
     """Estimate a contrast of systems from the labels of all rounds [theory 9].
 
-    In each round the documents judged before it count as known, so its estimate is unbiased given all that was known
-    when it was drawn. Weights that were known then keep the combination unbiased.
+    Rounds are drawn independently of each other and of all labels, and their weights are known beforehand.
 
     Args:
         seen: The pool as the measure sees it.
@@ -193,7 +171,7 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
         return np.asarray(gain * seen.ever_differs()[seen.query])
     if isinstance(seen, RevealedPool):
         return np.asarray(seen.weight[seen.query] ** 2 * seen.mean_squares(seen.judging_order(grades), grades))
-    sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), grades)
+    sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0))
     if seen.form.family == "additive":
         return sizes.gain
     return expected_squares(seen, sizes.order, grades, ranker_contrasts(len(seen.ranks)), seed)
@@ -209,9 +187,9 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], variances: Sequence[fl
 class RoundLabels(NamedTuple):
     """The labels of a round and what was expected of them."""
 
-    seen: DocumentPool  # The pool with what the labels known before the round say about its queries
+    seen: DocumentPool  # The pool as the measure sees it
     sample: TwoPhase  # The sample of the round without the documents whose label is missing
-    variables: Variables  # The document variables under the grade model of the round, with the labels known before it
+    variables: Variables  # The document variables under the grade model of the round
     expected: np.ndarray  # float64[N], what stands in for unknown documents
     observed: np.ndarray  # float64[N], the values that the labels give; ``expected`` for documents without a label
     share: float  # ρ of `WithinQueries`; 0 unless the estimator corrects means by labels
@@ -221,10 +199,8 @@ def round_labels(
     seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, contrast: np.ndarray, estimator: str
 ) -> Iterator[RoundLabels]:
     """The labels of each round and what was expected of them, for the arguments of `estimate_rounds`."""
-    known = np.zeros(len(label), dtype=bool)
     for each in rounds:
-        before = np.where(known, label, -1)
-        variables, taught = Variables.of(seen.form, each.grades, before), seen.taught(each.grades, before)
+        variables = Variables.of(seen.form, each.grades)
         mean = variables.mean
         labelled = each.sample.drawn & (label >= 0)
         row = labelled if mean.ndim == 1 else labelled[:, None]
@@ -233,8 +209,7 @@ def round_labels(
         observed = np.where(row, observed, expected)
         apart = seen.form.family == "additive" and not each.sample.design.nested
         share = COMMON_SHARE if estimator == "regression" and apart else 0.0
-        yield RoundLabels(taught, replace(each.sample, drawn=labelled), variables, expected, observed, share)
-        known |= each.sample.drawn
+        yield RoundLabels(seen, replace(each.sample, drawn=labelled), variables, expected, observed, share)
 
 
 def label_changes(each: RoundLabels, contrasts: np.ndarray) -> np.ndarray:

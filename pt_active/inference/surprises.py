@@ -245,9 +245,8 @@ def _rankers_of(contrast: np.ndarray) -> np.ndarray:
 
 
 def _labels(pool: RevealedPool, sample: TwoPhase, observed: np.ndarray) -> np.ndarray:
-    """int64[N], the labels of drawn documents and those that were known before; -1 for others."""
-    before = -1 if pool.labels is None else pool.labels
-    return pool.once(lambda: np.where(sample.drawn, observed.argmax(axis=1), before), sample.drawn, observed)
+    """int64[N], the labels of drawn documents; -1 for others."""
+    return pool.once(lambda: np.where(sample.drawn, observed.argmax(axis=1), -1), sample.drawn, observed)
 
 
 def _log_likelihood(classes: InClasses) -> float:

@@ -22,7 +22,7 @@ from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
-from pt_active.plans.making.documents import Extension, extended, first_round
+from pt_active.plans.making.documents import extended, first_round
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import FORM, in_words
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
@@ -30,7 +30,6 @@ from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
 from pt_active.plans.making.queries import (
     DESIGN,
-    check_no_refit,
     extended_by_queries,
     in_drawing_order,
     plan_of_queries,
@@ -43,7 +42,7 @@ from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.drawings import usual_variance
 
 _SECOND_TEST = (
-    "a round after the parts of a plan is a second test: its final answer holds only if nobody has looked before"
+    "another sample after the parts of a plan is a second test: its answer holds only if nobody has looked before"
 )
 
 
@@ -173,59 +172,35 @@ class Plan(Answering):
         """``qid, query`` (+ other columns of the topics) of the queries in which something is judged."""
         return self.sample[query_columns(self.sample.columns)]
 
-    def extend(
-        self,
-        budget: float,
-        qrels: pd.DataFrame | None = None,
-        grades: pt.Transformer | pd.DataFrame | str | None = None,
-        topics: pd.DataFrame | None = None,
-        *,
-        texts: pd.DataFrame | None = None,
-        seed: int | None = None,
-        missing: str = "error",
-    ) -> Plan:
-        """Choose more to judge: the next queries in the order of the plan, or another round of documents [theory 4, 9].
+    def extend(self, budget: float, *, texts: pd.DataFrame | None = None) -> Plan:
+        """Choose more to judge [theory 4, 9].
 
-        A plan of queries goes on in its order, which labels do not change: the extended plan is the one that the sum of
-        the budgets would have drawn with the same ``defensive``. A plan by a number of draws can only be extended if
-        all queries cost the same; otherwise make a new plan with more draws, the same seed and the same ``defensive``,
-        which begins with the same queries. A round of documents learns from the labels so far.
+        A plan of queries, or of documents by ``successive``, goes on in its order: the extended plan is the one that
+        the sum of the budgets would have drawn with the same ``defensive``. A plan by a number of draws can only be
+        extended if all queries cost the same; otherwise make a new plan with more draws, the same seed and the same
+        ``defensive``, which begins with the same queries.
 
-        If the plan's design is ``successive`` and no grades are given, it goes on in its order instead: the last round
-        becomes longer, and the labels are not read.
+        A plan by ``surprises`` or ``depth`` gets another sample, which depends on no label and on no other sample. Its
+        estimates are weighted by the precision that the grade model expects of each sample.
 
         Args:
             budget: What may be spent on top, in the unit of the cost.
-            qrels: The labels so far; not needed, and not read, where the plan goes on in its order.
-            grades: For documents, grades of a model that was fitted again on those labels: a frame with grade columns
-                for every document of the plan, or a pipeline that makes it from the topics. ``"refit"`` fits a model to
-                the labels so far, weighted by their inclusion probabilities. If left out, the plan's own
-                grades are used; if the labels say that the model misleads, they are mixed with the shares of each grade
-                among the labels.
-            topics: ``qid, query``, for a pipeline.
-            texts: ``docno, text``, for the judges; those in ``grades`` if left out.
-            seed: For documents, the seed of the draws; the plan's own if left out.
-            missing: For documents, what to do about a drawn document without a label: ``"error"`` or ``"nonrelevant"``
-                (grade 0).
+            texts: ``docno, text``, for the judges.
 
         Returns:
             A plan of all that is drawn, in memory. Its `assessments` are the new ones; its estimates need the labels of
             all.
 
         Raises:
-            ValueError: If the plan of queries has no order, was made with a number of draws and its queries differ in
-                cost, or grades or a seed are given for it; if the labels do not fit the plan, or a document has no
-                grades; or if nothing is left to judge.
+            ValueError: If the plan of queries has no order, or was made with a number of draws and its queries differ
+                in cost; or if nothing is left to judge.
         """
         budget = positive("budget", budget)
-        qrels = None if qrels is None else as_qrels(qrels)
         if not self.tables.rounds:
-            check_no_refit(grades, seed)
             return self._of(extended_by_queries(self.tables, budget, texts))
-        seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0, MAX_SEED)
         if in_parts(self.tables):
             warnings.warn(_SECOND_TEST, stacklevel=3)
-        return self._of(extended(self.tables, Extension(budget, qrels, grades, topics, texts, seed, missing)))
+        return self._of(extended(self.tables, budget, texts))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """Cut the plan at the first gap in the labels; notes of its results point to `status` [theory 10].

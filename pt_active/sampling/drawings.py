@@ -40,7 +40,6 @@ class RoundSettings:
     drawing: str  # A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it
     defensive: float = DEFENSIVE_VARIANCE  # ε
     pairs: np.ndarray | None = None  # float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean
-    weighed_at: float | None = None  # The budget at which rounds are compared to weight their estimates
     serves_singles: bool = False  # Whether documents that matter to the values of single rankers alone can be drawn too
 
 

@@ -81,10 +81,6 @@ class DocumentPool:
         ranks = np.take(self.ranks, documents, axis=1)  # in the order in memory for which loops are compiled
         return replace(self, indptr=np.searchsorted(documents, self.indptr), ranks=ranks)
 
-    def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
-        """The pool with what known labels say about the other documents of their queries: nothing."""
-        return self
-
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], the measure at given document variables, float64[N]."""
         if self.form.family != "additive":

@@ -41,8 +41,6 @@ class RevealedPool(DocumentPool):
     form: RevealedForm  # The form of the measure
     key: np.ndarray  # uint64[N], from which the random numbers of each document follow
     prior: np.ndarray  # float64[m, C], the logs of the probabilities of the classes of leniency in each query
-    labels: np.ndarray | None = None  # int64[N], the labels that were known before, -1 for others; None if none was
-    believed: np.ndarray | None = None  # float64[N, G+1], what the grade model says also of labelled documents
     # The latest results, and how many numbers each has
     kept: dict[bytes, tuple[Any, int]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -60,13 +58,6 @@ class RevealedPool(DocumentPool):
     def involved(self, contrast: np.ndarray) -> tuple[DocumentPool, np.ndarray]:
         """The pool with all rankings, since all contrasts share its results."""
         return self, contrast
-
-    def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
-        """The pool with what known labels say about the classes of their queries."""
-        prior = learned_prior(self.form, self.indptr, grades, labels)
-        if labels is None or not (labels >= 0).any():
-            return replace(self, prior=prior, labels=None, believed=None)
-        return replace(self, prior=prior, labels=labels, believed=grades)
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], what is expected of the measure at given document variables, float64[N, G+1]."""
@@ -185,8 +176,7 @@ class RevealedPool(DocumentPool):
 
     def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for equal arrays before, or is computed now and kept; nobody writes into them."""
-        told = () if self.labels is None or self.believed is None else (self.labels, self.believed)
-        name = b"".join(map(_digest, (self.prior, *told, *of)))
+        name = b"".join(map(_digest, (self.prior, *of)))
         found = self.kept.pop(name) if name in self.kept else None
         if found is None:
             made = compute()

@@ -25,7 +25,7 @@ _NO_MOVE = 1e-12  # A label whose covariance with the measure is smaller moves n
 
 
 def in_classes(pool: RevealedPool, grades: np.ndarray, used: np.ndarray | None = None) -> InClasses:
-    """The pool in classes of queries, with the labels that are known; of all rankers, or of some.
+    """The pool in classes of queries; of all rankers, or of some.
 
     Raises:
         ValueError: If nothing computes the measure in classes.
@@ -33,9 +33,7 @@ def in_classes(pool: RevealedPool, grades: np.ndarray, used: np.ndarray | None =
     if pool.form.compiled is None:
         raise ValueError(f'{pool.form.name} is not drawn by surprises, which are for nDCG and AP; take design="depth"')
     ranks = pool.ranks if used is None else pool.ranks[used]
-    known = grades if pool.believed is None else pool.believed
-    classes = InClasses.of(pool.form, pool.indptr, ranks, pool.key, known)
-    return classes if pool.labels is None else replace(classes, known=classes.level(pool.labels))
+    return InClasses.of(pool.form, pool.indptr, ranks, pool.key, grades)
 
 
 class LabelEffects(NamedTuple):
@@ -85,15 +83,10 @@ def cautious_error(
 
 
 def _shares(pool: RevealedPool, chance: np.ndarray) -> np.ndarray:
-    """float64[3, N], ``p²/π`` and ``p²`` of unknown documents that may be drawn, and one over how many are unknown."""
-    unknown = _unknown(pool)
-    weight = unknown * pool.weight[pool.query] ** 2 * (chance > 0)
+    """float64[3, N], ``p²/π`` and ``p²`` of documents that may be drawn, and one over how many there are."""
+    weight = pool.weight[pool.query] ** 2 * (chance > 0)
     raised = np.divide(weight, chance, out=np.zeros(len(chance)), where=chance > 0)
-    return np.stack([raised, weight, unknown / max(unknown.sum(), 1)])
-
-
-def _unknown(pool: RevealedPool) -> np.ndarray:
-    return np.ones(pool.ranks.shape[1], dtype=bool) if pool.labels is None else pool.labels < 0
+    return np.stack([raised, weight, np.full(len(chance), 1 / max(len(chance), 1))])
 
 
 def _added(average: np.ndarray, defensive: float) -> np.ndarray:
@@ -101,9 +94,8 @@ def _added(average: np.ndarray, defensive: float) -> np.ndarray:
 
 
 def _cautious(pool: RevealedPool, squares: np.ndarray, defensive: float) -> np.ndarray:
-    unknown = _unknown(pool)
-    average = squares[:, unknown].mean(axis=1, keepdims=True) if unknown.any() else np.zeros((len(squares), 1))
-    return np.asarray((squares + _added(average, defensive)) * unknown * pool.weight[pool.query] ** 2)
+    average = squares.mean(axis=1, keepdims=True) if squares.size else np.zeros((len(squares), 1))
+    return np.asarray((squares + _added(average, defensive)) * pool.weight[pool.query] ** 2)
 
 
 def surprise_sizes(pool: RevealedPool, grades: np.ndarray, cost: np.ndarray, settings: RoundSettings) -> DocumentSizes:

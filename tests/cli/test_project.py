@@ -184,9 +184,9 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
     run("judge", *words)
     assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
     assert not (files / "my-plan-2.sqlite").exists()
-    extended = run("extend", "my-plan-2", "my-plan.sqlite", "--budget", 5, "--out", "longer")
-    assert "pt-active judge longer --store my-plan.sqlite\n" in extended  # which holds the labels so far
-    run("extend", "my-plan", "my-plan.sqlite", "--budget", 4, "--out", "sibling")
+    run("extend", "my-plan-2", "--budget", 5, "--out", "longer")
+    extended = run("extend", "my-plan", "--budget", 4, "--out", "sibling")
+    assert "pt-active judge sibling --store my-plan.sqlite\n" in extended  # which holds the labels so far
     for name, documents in (("longer", 35), ("sibling", 24), ("my-plan-2", 30)):  # the plan that is named, no other
         run("judge", name, "--store", "my-plan.sqlite")
         assert served[-1].campaign.plan.id == Plan.load(files / name).id

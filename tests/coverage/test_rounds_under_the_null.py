@@ -32,8 +32,7 @@ def null_rounds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     for r in range(REPETITIONS):
         now, drawn, known = pool.swapped(random_swaps(m, rng)[0]), [], np.full(m * n, -1)
         for k in range(5):
-            labels = known if drawn else None
-            drawn.append(draw_round(now.graded, RoundSettings("successive"), 20.0, rng, labels=labels))
+            drawn.append(draw_round(now.graded, RoundSettings("successive"), 20.0, rng))
             known = np.where(drawn[-1].sample.drawn, label, known)
             estimate = estimate_rounds(now.graded.seen, drawn, known, contrast, "regression")
             expected = np.array([each.expected for each in drawn])

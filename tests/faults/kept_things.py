@@ -55,8 +55,8 @@ def artifacts() -> dict[str, tuple[Artifact, pd.DataFrame]]:
     frame = pool().drop(columns=["label", "judge"])
     documents = Plan.create(frame, None, "DCG@4", budget=20, level="document", seed=2)
     first = _labels(documents)
-    changed = frame.assign(grade_0=frame["grade_1"], grade_1=frame["grade_0"])
-    later = documents.extend(15, first, changed, seed=3)
+    depth = Plan.create(frame, None, "nDCG@4", budget=20, level="document", design="depth", seed=2)
+    later = depth.extend(15)
     queries, again = (
         Plan.create(frame, None, "DCG@4", budget=40, level="query", seed=1, replace=r) for r in (False, True)
     )
@@ -68,7 +68,7 @@ def artifacts() -> dict[str, tuple[Artifact, pd.DataFrame]]:
         "plan": (queries, _labels(queries)),
         "plan-replaced": (again, _labels(again)),
         "plan-documents": (documents, first),
-        "plan-rounds": (later, pd.concat([first, _labels(later)])),
+        "plan-rounds": (later, pd.concat([_labels(depth), _labels(later)])),
         "audit": (audit, _labels(audit)),
         "test": (test, pd.concat([labels, _labels(test)])),
     }

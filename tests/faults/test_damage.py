@@ -91,7 +91,7 @@ def test_whatever_can_be_made_can_be_read(tmp_path: Path, level: str, budget: in
     plan = Plan.create(frame, None, "DCG@4", budget=budget, level=level, seed=2, **keywords)
     labels = plan.assessments[["qid", "docno"]].merge(qrels(), on=["qid", "docno"])
     if change == "extended" and budget < 10_000:
-        plan = plan.extend(15, labels)
+        plan = plan.extend(15)
     elif change == "cut":
         order = plan.queries.sort_values("q_priority").qid if level == "query" else None
         plan = plan.so_far(labels[labels.qid == order.iloc[0]] if level == "query" else labels)

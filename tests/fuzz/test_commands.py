@@ -56,7 +56,7 @@ COMMANDS = [
     "export docs --out new.jsonl --format prels",
     "status docs judged.csv --margin 0.1 --confidence 0.9",
     "status plan judged.csv --looks end --json",
-    "extend docs judged.csv --budget 10 --out new --texts texts.tsv",
+    "extend docs --budget 10 --out new --texts texts.tsv",
     "extend plan --budget 10 --out new",
     "status plan judged.csv --looks end --confidence 0.9 --json",
     "status docs judged.jsonl --missing nonrelevant --first a --second b",

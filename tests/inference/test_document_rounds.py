@@ -1,4 +1,4 @@
-"""Rounds of judging: their weights, what is judged once, and replays of them."""
+"""Samples of documents: their weights, their caution, and replays of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from pt_active.inference.documents import DocumentEstimate, cautious_variance, expected_variance, widened
 from pt_active.inference.replay import Method, Repetitions, replay
-from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before, pool_sizes, round_weights
+from pt_active.inference.rounds import draw_round, estimate_rounds, pool_sizes, round_weights
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import Variables
 
@@ -23,35 +23,17 @@ def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, m
     drawn = draw_round(pool.graded, settings, 40.0, np.random.default_rng(0))
     variables = Variables.of(pool.graded.seen.form, pool.graded.grades)
     cautious = cautious_variance(pool.graded.seen, drawn.sample, variables, CONTRAST)
-    seen, gain = pool.graded.seen, pool_sizes(pool.graded, settings, pool.graded.grades).gain
+    seen, gain = pool.graded.seen, pool_sizes(pool.graded, settings).gain
     expected = expected_variance(seen, drawn.sample.design, gain)
     assert cautious == pytest.approx(expected, rel=1e-9 if measure == "DCG@5" else 0.1)
     shown = cautious / 2
     for degrees, share in ((48.0, 0.04), (3.0, 0.4), (0.0, 1.0), (-1.0, 1.0)):
-        found = widened(
-            DocumentEstimate(0.5, shown / 4, 3 * shown / 4, degrees, 9.0, np.zeros(1), np.zeros(2)), cautious
-        )
+        found = widened(DocumentEstimate(0.5, shown / 4, 3 * shown / 4, degrees, 9.0, np.zeros(1)), cautious)
         assert found.cautious == pytest.approx(share * shown)
         assert found.variance == pytest.approx((1 + share) * shown)
-        assert (
-            widened(DocumentEstimate(0.5, shown, 2 * shown, degrees, 9.0, np.zeros(1), np.zeros(2)), cautious).cautious
-            == 0
-        )
-    nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0, np.zeros(1), np.zeros(2))
+        assert widened(DocumentEstimate(0.5, shown, 2 * shown, degrees, 9.0, np.zeros(1)), cautious).cautious == 0
+    nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0, np.zeros(1))
     assert widened(nothing, cautious) is nothing
-
-
-def test_a_document_is_judged_once(labelled_documents) -> None:
-    pool, _ = labelled_documents("DCG@5")
-    rng, rounds, known = np.random.default_rng(1), [], np.full(len(pool.label), -1)
-    for _ in range(5):
-        grades, labels = (pool.graded.grades[:, ::-1], known) if rounds else (None, None)
-        rounds.append(draw_round(pool.graded, RoundSettings("successive"), 16.0, rng, grades=grades, labels=labels))
-        known = np.where(rounds[-1].sample.drawn, pool.label, known)
-    drawn = np.sum([each.sample.drawn for each in rounds], axis=0)
-    assert drawn.max() == 1
-    np.testing.assert_array_equal(judged_before(rounds), drawn > 0)
-    np.testing.assert_array_equal(known >= 0, drawn > 0)
 
 
 def test_weights_are_known_before_a_round_is_drawn(labelled_documents) -> None:
@@ -65,28 +47,12 @@ def test_weights_are_known_before_a_round_is_drawn(labelled_documents) -> None:
     assert weights[1] / weights[0] == pytest.approx(first.expected / dear.expected)
 
 
-def test_a_refitted_model_that_is_surer_of_every_document_alike_gives_its_round_no_more_weight(
-    labelled_documents,
-) -> None:
-    """The refitted model expects 0.36 times the variance of each document, so the round is drawn as without it."""
-    pool, _ = labelled_documents("DCG@5")
-    even, surer = (np.tile([1 - p, 0, p], (len(pool.label), 1)) for p in (0.5, 0.1))
-    graded, settings = replace(pool.graded, grades=even), RoundSettings("successive")
-    known = np.where(draw_round(graded, settings, 40.0, np.random.default_rng(1)).sample.drawn, pool.label, -1)
-    second, refitted = (
-        draw_round(graded, settings, 40.0, np.random.default_rng(2), grades=grades, labels=known)
-        for grades in (even, surer)
-    )
-    np.testing.assert_allclose(refitted.sample.design.inclusion, second.sample.design.inclusion, rtol=1e-9)
-    assert round_weights([second, refitted]) == pytest.approx([0.5, 0.5])
-
-
 def test_a_round_that_judges_the_rest_decides_alone(labelled_documents) -> None:
     pool, _ = labelled_documents("ERR@5")
     settings = RoundSettings("depth")
     first = draw_round(pool.graded, settings, 40.0, np.random.default_rng(1))
     known = np.where(first.sample.drawn, pool.label, -1)
-    rest = draw_round(pool.graded, settings, 1e6, np.random.default_rng(2), labels=known)
+    rest = draw_round(pool.graded, settings, 1e6, np.random.default_rng(2))
     assert rest.expected == 0
     np.testing.assert_array_equal(round_weights([first, rest]), [0, 1])
     known = np.where(rest.sample.drawn, pool.label, known)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pt_active.inference.documents import predicted
-from pt_active.inference.rounds import Round, estimate_rounds
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import form_of, revealed_form
 from pt_active.sampling.revealed import RevealedPool
-from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import DocumentDesign, TwoPhase
 
 COMPILED = ["nDCG@2", "nDCG(dcg='exp-log2')@2", "nDCG", "AP", "AP(rel=2)@2"]
 SLOW = ["Bpref", "made up"]
@@ -88,28 +86,6 @@ def test_one_label_vector_and_any_leniency_are_unbiased_too(enumerated, measure,
     truth, mean, parts, true = estimated(enumerated, pool, beliefs("useless"), contrast, "regression")
     assert mean == pytest.approx(truth, abs=1e-10)
     np.testing.assert_allclose(parts, true[:2], atol=1e-10)
-
-
-@pytest.mark.parametrize("measure", ["nDCG@2", "AP", "Bpref"])
-def test_a_round_given_known_labels_is_unbiased(outcomes, measure):
-    """The first round judged three documents; the second draws the others, with grades of its own."""
-    pool, contrast = pool_of(measure, 2), np.array([1.0, -1.0])
-    known = np.array([True, True, False, False, True, False])
-    nothing = DocumentDesign("depth", np.flatnonzero(known), np.array([1.0, 0.0, 1.0]), np.where(known, 1.0, 0.0))
-    opened = Sample.once(nothing.opening)
-    first = Round(TwoPhase(nothing, opened, known, np.zeros(3, dtype=bool), 3.0), beliefs("wrong"), 1e9)
-    second = DocumentDesign("depth", np.array([2, 3, 5]), OPENING, np.array([0, 0, 0.6, 0.7, 0, 0.3]))
-    truth = float(pool.weight @ pool.values(np.eye(3)[LABEL]) @ contrast)
-    value, within, square = 0.0, 0.0, 0.0
-    for chance, sample in itertools.chain.from_iterable(outcomes(second, INDPTR)):
-        label = np.where(known | sample.drawn, LABEL, -1)
-        rounds = [replace(first, expected=1e12), Round(sample, beliefs("useless"), 1.0)]
-        found = estimate_rounds(pool, rounds, label, contrast, "regression")
-        value += chance * found.value
-        within += chance * (found.first + found.second)
-        square += chance * (found.value - truth) ** 2
-    assert value == pytest.approx(truth, abs=1e-9)
-    assert within == pytest.approx(square, abs=1e-9)
 
 
 def test_what_is_kept_of_one_document_is_not_taken_for_another_answer():

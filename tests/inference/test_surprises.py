@@ -352,27 +352,6 @@ def test_with_all_labels_the_estimate_is_the_measure(measure: str) -> None:
     assert estimate.second == 0 == estimate.first
 
 
-def test_labels_that_were_known_before_count_with_certainty() -> None:
-    pool, grades = pool_of("AP"), beliefs()
-    before = np.where(np.arange(8) % 2 == 0, LABEL, -1)
-    known = np.where((before >= 0)[:, None], np.eye(3)[LABEL], grades)
-    drawn = before < 0
-    observed = np.eye(3)[LABEL]
-    half = surprises(
-        pool.taught(grades, before), sample_of(drawn, np.full(8, 0.5)), known, observed, np.array([1.0, 0.0])
-    )
-    assert (half.chance[~drawn] == 1).all()
-    for which in (drawn, np.zeros(8, dtype=bool)):
-        found = surprises(
-            pool.taught(grades, np.where(which, -1, LABEL)),
-            sample_of(which, np.ones(8)),
-            np.where(which[:, None], grades, np.eye(3)[LABEL]),
-            observed,
-            np.array([1.0, 0.0]),
-        )
-        np.testing.assert_allclose(found.value, pool.values(observed)[:, 0], atol=1e-12)
-
-
 def every_sample(chance: np.ndarray, raises: np.ndarray) -> list[tuple[float, np.ndarray]]:
     """All samples of one pass through two queries of four documents, and their probabilities."""
     found = []

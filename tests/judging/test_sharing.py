@@ -105,7 +105,7 @@ def test_extensions_come_after_what_was_there(graded) -> None:
 
 def test_a_block_ends_with_a_round_which_is_of_no_use_in_part(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=70, level="document", design="depth", seed=5)
-    longer = plan.extend(50, demo.judge(plan.assessments))
+    longer = plan.extend(50)
     work = JudgingOrder.of(longer, block=1000)
     places = [[place for query in block for place in query] for block in work.blocks]
     pairs = [{(work.documents[place].qid, work.documents[place].docno) for place in block} for block in places]

@@ -165,44 +165,30 @@ def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
         with pytest.raises(ValueError, match=message):
             plan.with_rankers(**runs)
     with pytest.raises(ValueError, match="extend the plan as it was made, and add 'again' to the extended one"):
-        same.extend(50, qrels)
+        same.extend(50)
 
 
-def test_rounds_go_on_where_labels_ended(plan: Plan, qrels: pd.DataFrame, demo, graded, tmp_path: Path) -> None:
-    second = plan.extend(BUDGET, qrels, grades=graded)
+@pytest.mark.parametrize("design", ["successive", "depth"])
+def test_plans_go_on_to_a_census(design: str, demo, graded, tmp_path: Path) -> None:
+    plan = Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, design=design, level="document", seed=4)
+    texts = pd.DataFrame({"docno": graded["docno"].unique()}).assign(text="words")
+    qrels, second = demo.judge(plan.assessments), plan.extend(BUDGET, texts=texts)
+    assert (second.assessments["text"] == "words").all()
     assert not pairs(second.assessments) & pairs(plan.assessments)
-    assert second.manifest["spent"] <= 2 * BUDGET
+    assert second.manifest["spent"] == len(plan.assessments) + len(second.assessments) <= 2 * BUDGET
     labels = pd.concat([qrels, demo.judge(second.assessments)])
     found = second.compare(labels)
-    assert (found.basis.n_rounds, found.basis.n_judged) == (2, len(labels))
+    assert (found.basis.n_rounds, found.basis.n_judged) == (1 if design == "successive" else 2, len(labels))
     assert found.standard_error < plan.compare(qrels).standard_error
-    third = second.extend(1e6, labels, grades=UniformGrades(3).transform(graded)).save(tmp_path / "third")
-    third = Plan.load(third.path)
+    third = Plan.load(second.extend(1e6).save(tmp_path / "third").path)
+    assert not pairs(third.assessments) & (pairs(second.assessments) | pairs(plan.assessments))
     labels = pd.concat([labels, demo.judge(third.assessments)])
     census = third.compare(labels, first="production", second="candidate")
     assert census.difference == pytest.approx(true_difference(demo, graded, DCG @ 10), abs=1e-9)
-    assert (census.basis.n_rounds, census.standard_error) == (3, 0)
-    assert third.manifest["rounds"][2]["refitted"]
-    assert "in round 3" in str(third)
+    assert (census.basis.n_rounds, census.standard_error) == (1 if design == "successive" else 3, 0)
+    assert ("in round 3" in str(third)) == (design == "depth")
     with pytest.raises(ValueError, match="no document is left that can change the estimate"):
-        third.extend(10, labels)
-
-
-def test_a_round_needs_what_it_needs(graded, pipeline, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET, design="depth", seed=4)
-    qrels = demo.judge(plan.assessments)
-    for labels, grades, message in (
-        (qrels.iloc[3:], None, "sampled documents have no label"),
-        (qrels, graded.iloc[5:], "documents of the plan without refitted grades"),
-        (qrels, graded.drop(columns="grade_3"), "the refitted grades need columns grade_0 … grade_3"),
-        (qrels, pipeline, "topics are needed"),
-        (None, None, "a round of documents learns from the labels so far, and there are none"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            plan.extend(50, labels, grades)
-    texts = pd.DataFrame({"docno": graded["docno"].unique()}).assign(text="words")
-    more = plan.extend(50, qrels, grades=pipeline, topics=demo.topics, texts=texts)
-    assert (more.assessments["text"] == "words").all()
+        third.extend(10)
 
 
 def test_inclusion_probabilities_go_out_as_prels_and_come_back(plan: Plan, qrels, tmp_path: Path) -> None:

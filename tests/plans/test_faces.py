@@ -69,7 +69,7 @@ def estimate(artifact: Artifact, qrels: pd.DataFrame, **how: Any) -> Estimate:
 def further(artifact: Artifact, qrels: pd.DataFrame) -> list[Artifact]:
     """What may be judged next."""
     if isinstance(artifact, Plan):
-        return [artifact.extend(20, qrels)]
+        return [artifact.extend(20)]
     return [artifact.next_round(5, qrels, "rec")] if isinstance(artifact, ActiveTest) else []
 
 

@@ -36,9 +36,7 @@ def test_single_values_and_differences_are_unbiased_by_enumeration(measure: str)
     pool = Pool.from_frame(frame, parsed)
     graded = graded_pool(pool, parsed, 0.0)
     settings = RoundSettings("successive", serves_singles=True)
-    design = document_design(
-        pool_sizes(graded, settings, pool.grades), "successive", Costs(pool.indptr, graded.cost, 0.0), 2.0
-    )
+    design = document_design(pool_sizes(graded, settings), "successive", Costs(pool.indptr, graded.cost, 0.0), 2.0)
     chance = design.chance(pool.query_of_document)
     seen = np.isfinite(pool.document_cost)
     assert (chance[seen] > 0).all()
@@ -67,7 +65,7 @@ def designs(frame: pd.DataFrame, measure: str, drawing: str, per_query: float, s
     graded = graded_pool(pool, parsed, per_query)
     budget, found = share * float(pool.query_cost.sum()), []
     for served in (True, False):
-        sizes = pool_sizes(graded, RoundSettings(drawing, serves_singles=served), pool.grades)
+        sizes = pool_sizes(graded, RoundSettings(drawing, serves_singles=served))
         design = document_design(sizes, drawing, Costs(pool.indptr, graded.cost, per_query), budget)
         assert (design.inclusion[np.isfinite(graded.cost)] > 0).all() == served
         found.append(expected_variance(graded.seen, design, sizes.gain))

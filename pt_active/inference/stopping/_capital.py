@@ -16,8 +16,6 @@ def capitals(
     signal: np.ndarray,
     largest: float,
     rounding: float,
-    before: np.ndarray,
-    lost: np.ndarray,
     truth: float,
     capital: np.ndarray,
     threshold: float,
@@ -25,15 +23,9 @@ def capitals(
 ) -> int:
     """The draws after which bets that the mean lies above ``truth`` first reach a capital; -1 if never [theory 14]."""
     # Capitals of single bets change in place; an infinite threshold makes them logarithms, whose sums ``path`` gets.
-    # Of units left out, ``before`` and ``lost``, and of labels that lack, ``calm`` to ``wild``, the worst counts.
-    logs, cut = np.isinf(threshold), 0
+    # Of labels that lack, ``calm`` to ``wild``, the worst counts.
+    logs = np.isinf(threshold)
     for t in range(len(value)):
-        while cut < len(before) and before[cut] <= t:
-            loss, most = min(lost[0, cut] - truth, 0.0), largest / max(truth - lost[1, cut], rounding)
-            for j in range(len(signal)):
-                won = min(signal[j] / lost[2, cut], most) * loss
-                capital[j] = capital[j] + np.log1p(won) if logs else capital[j] * (1 + won)
-            cut += 1
         gain, most = value[t] - truth, largest / max(truth - worst[t], rounding)
         variance = wild[t] if gain >= 0 else calm[t]
         total, top = 0.0, -np.inf

@@ -95,14 +95,13 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
 
 
 _Array: TypeAlias = np.ndarray
-_Bets: TypeAlias = tuple[_Array, _Array, _Array, _Array, _Array, float, float, _Array, _Array]
+_Bets: TypeAlias = tuple[_Array, _Array, _Array, _Array, _Array, float, float]
 
 
 def _bets(draws: Draws, stakes: Stakes) -> _Bets:
     """The first arguments of the compiled loops."""
-    before, lost = draws.left_out.of_bets(draws.trust)
     value, worst = draws.value - draws.unjudged.below, draws.worst - draws.unjudged.base_below
-    return value, worst, *draws.variances, stakes.signal, LARGEST_STAKE, draws.rounding, before, lost
+    return value, worst, *draws.variances, stakes.signal, LARGEST_STAKE, draws.rounding
 
 
 def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:

@@ -8,55 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
 from pt_active.inference.ties import ROUNDING
 
-AlignedT = TypeVar("AlignedT", bound="Aligned")
-
-
-class Aligned:
-    """Arrays of equal length, the fields of a dataclass."""
-
-    def part(self: AlignedT, which: slice | np.ndarray) -> AlignedT:
-        """Some of the rows."""
-        return type(self)(*(column[which] for column in vars(self).values()))
-
-    def then(self: AlignedT, later: AlignedT) -> AlignedT:
-        """These rows followed by later ones."""
-        return type(self)(*(np.r_[a, b] for a, b in zip(vars(self).values(), vars(later).values(), strict=True)))
-
 
 @dataclass(frozen=True)
-class LeftOut(Aligned):
-    """Units left out for their cost: bets on them count with the worst that each could have shown, float64[c]."""
-
-    before: np.ndarray  # int64[c], how many draws came before, increasing
-    low: np.ndarray  # The smallest Z that the unit could have shown
-    high: np.ndarray  # The largest
-    worst: np.ndarray  # The smallest Z that any unit could have shown
-    best: np.ndarray  # The largest
-    expected: np.ndarray  # The variance that the model expected of Z
-
-    @classmethod
-    def none(cls) -> LeftOut:
-        """No unit was left out."""
-        return cls(np.zeros(0, dtype=np.int64), *np.zeros((5, 0)))
-
-    @property
-    def mirrored(self) -> LeftOut:
-        """The units in the draws of −R."""
-        return replace(self, low=-self.high, high=-self.low, worst=-self.best, best=-self.worst)
-
-    def of_bets(self, trust: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``before``, and the smallest Z of the unit and of any unit, and the variance foreseen, float64[3, c]."""
-        return self.before, np.stack([self.low, self.worst, self.expected * trust[self.before]])
-
-
-@dataclass(frozen=True)
-class Unjudged(Aligned):
+class Unjudged:
     """How far the labels that are not there could move each draw at the worst, float64[n]; else as is expected."""
 
     below: np.ndarray  # How far each Z could lie below its value
@@ -69,6 +28,10 @@ class Unjudged(Aligned):
     def none(cls, draws: int) -> Unjudged:
         """Nothing is lacking."""
         return cls(*np.zeros((5, draws)))
+
+    def first(self, n: int) -> Unjudged:
+        """What could move the first n draws."""
+        return Unjudged(*(column[:n] for column in vars(self).values()))
 
     @property
     def mirrored(self) -> Unjudged:
@@ -108,13 +71,11 @@ class Units:
     variance: np.ndarray  # What the model expects of ``(c − m)²``
     low: np.ndarray  # The smallest contribution that a unit can make, which is known before its labels
     high: np.ndarray  # The largest
-    settled: float = 0.0  # What is part of the truth and known from the start
-    unsettled: tuple[float, float] = (0.0, 0.0)  # How far missing labels could move ``settled`` down, and up
 
     def __post_init__(self) -> None:
         with np.errstate(all="ignore"):
             numbers = self.rate, self.mean, self.variance, self.low, self.high, self.rate.sum() / self.rate
-        if not ((self.rate > 0).all() and all(np.isfinite(each).all() for each in (self.settled, *numbers))):
+        if not ((self.rate > 0).all() and all(np.isfinite(each).all() for each in numbers)):
             raise ValueError("rates must be positive, and all numbers of the units finite")
         if not ((self.low <= self.high).all() and (self.variance >= 0).all()):
             raise ValueError("the bounds of a unit are in the wrong order, or a variance is negative")
@@ -177,7 +138,7 @@ class Units:
         least, most = (np.clip(end, self.low, self.high) for end in (least, most))
         contribution = np.clip(contribution, least, most)
         error = np.where(known, contribution - self.mean, 0.0)
-        expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
+        expected, lowest, highest = (float(part.sum()) for part in (self.mean, self.low, self.high))
         base = expected + _so_far(error, draws)
         worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
         below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
@@ -188,8 +149,8 @@ class Units:
             worst=worst,
             best=best,
             expected=self.expected[:draws],
-            least=lowest - self.unsettled[0] + _so_far(np.where(known, least - self.low, 0.0), draws),
-            most=highest + self.unsettled[1] + _so_far(np.where(known, most - self.high, 0.0), draws),
+            least=lowest + _so_far(np.where(known, least - self.low, 0.0), draws),
+            most=highest + _so_far(np.where(known, most - self.high, 0.0), draws),
             base=base,
             unjudged=self._unjudged(below, above, (value - worst, best - value)),
         )
@@ -200,11 +161,9 @@ class Units:
         None could have shown more than is possible, float64[n] below and above its value.
         """
         draws = len(room[0])
-        if not (below.any() or above.any() or any(self.unsettled)):
+        if not (below.any() or above.any()):
             return Unjudged.none(draws)
-        base_below, base_above = (
-            before + _so_far(part, draws)[:-1] for before, part in zip(self.unsettled, (below, above), strict=True)
-        )
+        base_below, base_above = (_so_far(part, draws)[:-1] for part in (below, above))
         # No variable has a larger variance than one at the two ends of its range.
         variance = np.minimum(self.variance, (below + above) ** 2 / 4)
         return Unjudged(
@@ -237,7 +196,6 @@ class Draws:
     least: np.ndarray  # float64[n+1], the smallest R that is possible before the first and after each draw
     most: np.ndarray  # float64[n+1], the largest
     base: np.ndarray  # float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw
-    left_out: LeftOut = field(default_factory=LeftOut.none)  # Units that were left out at the end of a block of draws
     unjudged: Unjudged = field(default_factory=lambda: Unjudged.none(0))  # What missing labels could have shown
 
     def __post_init__(self) -> None:
@@ -283,34 +241,7 @@ class Draws:
         """The first n draws."""
         begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}
         rest = {name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")}
-        left_out = self.left_out.part(self.left_out.before < n)
-        return Draws(**begun, **rest, left_out=left_out, unjudged=self.unjudged.part(slice(n)))
-
-    def without_next(self, units: Units) -> Draws:
-        """These draws, of a block, after which the unit that comes next is left out because of its cost."""
-        n, base = len(self.value), self.base[-1]
-        low, high = (base + units._shown(bound - units.mean, n + 1)[n] for bound in (units.low, units.high))
-        numbers = low, high, base + units.worst[n], base + units.best[n], units.expected[n]
-        return replace(self, left_out=LeftOut(np.array([n]), *(np.array([number]) for number in numbers)))
-
-    def then(self, later: Draws) -> Draws:
-        """These draws followed by later ones, of a population that was re-estimated after the last of these.
-
-        The model, the bounds and the rates of the units that are left may change between blocks of draws, as long as
-        they depend on nothing that comes later. If these ended because the next unit would have cost too much, they are
-        those of `without_next`.
-        """
-        begun = {
-            name: np.r_[getattr(self, name), getattr(later, name)] for name in ("value", "worst", "best", "expected")
-        }
-        return Draws(
-            **begun,
-            least=np.r_[self.least, later.least[1:]],
-            most=np.r_[self.most, later.most[1:]],
-            base=np.r_[self.base[:-1], later.base],
-            left_out=self.left_out.then(replace(later.left_out, before=later.left_out.before + len(self.value))),
-            unjudged=self.unjudged.then(later.unjudged),
-        )
+        return Draws(**begun, **rest, unjudged=self.unjudged.first(n))
 
     @cached_property
     def mirrored(self) -> Draws:
@@ -323,7 +254,6 @@ class Draws:
             least=-self.most,
             most=-self.least,
             base=-self.base,
-            left_out=self.left_out.mirrored,
             unjudged=self.unjudged.mirrored,
         )
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.inference.stopping.boundaries import half_widths
-from pt_active.inference.stopping.draws import Aligned
 from pt_active.inference.stopping.error_curve import ErrorCurve
 
 ALWAYS = "always"  # The name for looks at any time whose verdicts hold for any data, by bets (`bets`)
@@ -36,7 +35,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Looks(Aligned):
+class Looks:
     """A growing sample at each of L looks; all arrays are float64[L]."""
 
     cost: np.ndarray  # The cost of the sample so far
@@ -46,6 +45,10 @@ class Looks(Aligned):
     degrees: np.ndarray  # Degrees of freedom
     critical: np.ndarray  # The critical value of ``|θ̂ − θ|/SE``
     open: np.ndarray  # How far labels that lack may move the estimate, either way; 0 if none does
+
+    def part(self, which: slice) -> Looks:
+        """Some of the looks."""
+        return Looks(*(column[which] for column in vars(self).values()))
 
     def at_one_look(self, alpha: float) -> Seen:
         """What the first look shows if it is the only one."""

@@ -184,7 +184,7 @@ class Organiser:
     def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:
         before = self.campaign
         texts = texts_together(before.work, self.texts)
-        plan = before.plan.extend(budget, self.qrels(), texts=texts, missing="nonrelevant")
+        plan = before.plan.extend(budget, texts=texts)
         names = (self.folder.with_name(f"{self.folder.name}-{number}") for number in count(2))
         folder = next(each for each in names if not each.exists())
         plan.save(folder)

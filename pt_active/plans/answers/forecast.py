@@ -126,7 +126,7 @@ class Forecast:
         """The sizes of the documents for a way to draw them; without settings, those of the plan or the usual ones."""
         usual = RoundSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
         how = settings or self.settings_of(method) or usual
-        return pool_sizes(self.graded, how, self.pool.grades)
+        return pool_sizes(self.graded, how)
 
     def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
         """The errors of a method at each budget, as the model expects them; computed once without settings."""
@@ -228,7 +228,7 @@ def level_chosen(
     width = {}
     for design, caution in usual.items():
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
-        settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
+        settings = RoundSettings(design, caution, pairs=pairs, serves_singles=True)
         width[design] = _half_width(forecast, settings, spend) * float(np.sqrt(share))
     by_query = bool(rounded(width[DESIGN]) < rounded(width[drawing]))
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)

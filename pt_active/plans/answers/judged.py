@@ -329,11 +329,6 @@ class LabelledPlan(ABC, Generic[Sampled]):
         """float64[N], the probability that each drawn document is asked for; 0 for all others."""
 
     @property
-    @abstractmethod
-    def unseen_grades(self) -> np.ndarray:
-        """float64[N, G+1], for each document the grades of the model that chose it, made before its label was known."""
-
-    @property
     def drawn(self) -> np.ndarray:
         """int64[s], the queries that were drawn, or from which documents were drawn."""
         return np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)

@@ -34,7 +34,7 @@ from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
 from pt_active.plans.answers.judged_queries import REPLAY_SEED
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
+from pt_active.plans.making.labelled import label_calibration, round_chance
 from pt_active.plans.making.pool import seen_by
 from pt_active.sampling.document_designs import influence_of
 from pt_active.sampling.documents import Variables
@@ -322,13 +322,8 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
 
     @cached_property
     def chance(self) -> np.ndarray:
-        """float64[N], the inclusion probability of each drawn document in the round that drew it."""
+        """float64[N], the probability that any round draws each drawn document; 0 for all others."""
         return round_chance(self.tables.pool, self.tables.rounds)
-
-    @property
-    def unseen_grades(self) -> np.ndarray:
-        """float64[N, G+1], for each document the grades of the round that drew it."""
-        return last_unseen_grades(self.tables.rounds)
 
 
 def judged_documents(
@@ -356,7 +351,7 @@ def judged_documents(
             Argument("design", "depth"),
             " serve every measure",
         )
-    line = label_calibration(pool, how.measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
+    line = label_calibration(pool, how.measure, label, round_chance(pool, rounds))
     first = rounds[0].sample
     otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ()
     unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise, strays=strays)

@@ -189,11 +189,6 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         chance[inside] = query_chance(pool.select(self.drawn), self.sample)
         return chance
 
-    @property
-    def unseen_grades(self) -> np.ndarray:
-        """float64[N, G+1], the grades of the pool."""
-        return self.tables.pool.grades
-
 
 def _judged(
     pool: Pool,

@@ -67,7 +67,7 @@ class ModelCheck(Printed):
         """Check the grade model, given a pilot that is already joined to its labels."""
         variable, values = document_variable(pilot.measure, pilot.pool)
         use = pilot.chance > 0
-        expected, observed = pilot.plan.unseen_grades[use] @ values, values[pilot.label[use]]
+        expected, observed = pilot.pool.grades[use] @ values, values[pilot.label[use]]
         chance, query = pilot.chance[use], pilot.pool.query_of_document[use]
         line = calibration(expected, observed, bounded_chance(chance), query)
         optimism, promised, realised = _gains(pilot, forecast)

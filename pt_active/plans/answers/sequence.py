@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +10,6 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError
-from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.judged import Contrast
@@ -32,15 +30,14 @@ from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
-from pt_active.sampling.chances import within_budget
 from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import succession_of
 
 
 @dataclass(frozen=True)
-class Block:
-    """Units that were drawn together and come one after the other.
+class Order:
+    """Units that come one after the other.
 
     Shapes: documents int64[n] in their order, ends int64[T] how many have come with each draw, cost float64[T].
     """
@@ -49,7 +46,6 @@ class Block:
     ends: np.ndarray
     cost: np.ndarray
     asked: int
-    budget: float = np.inf
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -61,32 +57,22 @@ class Block:
         lacking = np.r_[0, np.cumsum(~has[self.documents])]
         return np.asarray((np.diff(lacking[self.ends], prepend=0) == 0) & (np.arange(len(self.ends)) < self.asked))
 
-    @cached_property
-    def chosen_by_cost(self) -> bool:
-        """Whether another unit might have been drawn than the one that would have overspent, so that costs tell of it.
-
-        None that is left would cost less as the next one than it does in its place, where its query may be open.
-        """
-        left = self.cost[self.asked :]
-        return len(left) > 0 and bool(within_budget(self.cost[: self.asked].sum() + left.min(), self.budget))
-
 
 class UnitSource(ABC):
-    """What depends on the kind of unit: the blocks, and what each unit contributes to a contrast."""
+    """What depends on the kind of unit: the order, and what each unit contributes to a contrast."""
 
     unit: str
-    blocks: Sequence[Block]
+    order: Order
 
     def __init__(self, tables: PlanTables) -> None:
         self.tables = tables
-        self.kept: dict[tuple[object, ...], tuple[Units, Contributions]] = {}
+        self.kept: dict[Contrast, tuple[Units, Contributions]] = {}
 
     @property
     def wanted(self) -> np.ndarray:
         """bool[N], the documents that the plan asks for."""
         wanted = np.zeros(len(self.tables.pool.docno), dtype=bool)
-        for each in self.blocks:
-            wanted[each.documents[: each.ends[each.asked - 1] if each.asked else 0]] = True
+        wanted[self.order.documents[: self.order.ends[self.order.asked - 1] if self.order.asked else 0]] = True
         return wanted
 
     @abstractmethod
@@ -94,12 +80,12 @@ class UnitSource(ABC):
         """The unit of a document, in words."""
 
     @abstractmethod
-    def units(self, contrast: Contrast, number: int, label: np.ndarray) -> tuple[Units, Contributions]:
-        """The units of a block, and what labels let them contribute."""
+    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
+        """The units, and what labels let them contribute."""
 
     def stakes(self, units: Units, alpha: float) -> Stakes:
-        """How bets on the units of the first block are spread; they must not depend on the order to come."""
-        arguments, cost = self.tables.manifest.arguments, self.blocks[0].cost
+        """How bets on the units are spread; they must not depend on the order to come."""
+        arguments, cost = self.tables.manifest.arguments, self.order.cost
         budget = float(arguments.budget or arguments.draws or 0)
         return planned_stakes(units, cost if arguments.draws is None else np.ones(len(cost)), budget, alpha)
 
@@ -110,8 +96,8 @@ class _Queries(UnitSource):
     def __init__(self, tables: PlanTables, measure: irm.Measure) -> None:
         super().__init__(tables)
         self.measure = measure
-        self.order = order = DrawingOrder.of(tables)
-        pool, rows = tables.pool, order.rows
+        self.drawing = drawing = DrawingOrder.of(tables)
+        pool, rows = tables.pool, drawing.rows
         place = np.full(len(pool.queries), len(rows))
         place[rows] = np.arange(len(rows))
         place = place[pool.query_of_document]
@@ -120,25 +106,25 @@ class _Queries(UnitSource):
         ends = np.cumsum(np.bincount(place[own], minlength=len(rows)))
         cut = tables.manifest.cut
         # A census asks for queries too that the design never draws.
-        self.blocks = [Block(own, ends, order.cost, min(cut.of if cut else order.drawn, len(rows)))]
+        self.order = Order(own, ends, drawing.cost, min(cut.of if cut else drawing.drawn, len(rows)))
         self._moments = model_moments(tables, measure)
         self._values = np.full((len(rows), len(pool.names)), np.nan)
 
     def named(self, document: int) -> str:
         return f"query {self.tables.pool.qids[self.tables.pool.query_of_document[document]]}"
 
-    def units(self, contrast: Contrast, number: int, label: np.ndarray) -> tuple[Units, Contributions]:
-        if (contrast,) not in self.kept:
-            pool, order, weights = self.tables.pool, self.order, contrast.weights(len(self.tables.pool.names))
+    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
+        if contrast not in self.kept:
+            pool, drawing, weights = self.tables.pool, self.drawing, contrast.weights(len(self.tables.pool.names))
             bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
             moments = contrast_moments(self._moments, contrast.first, contrast.second)
-            units = query_units(order.rows, order.q, moments, bounds, pool.query_weight)
-            self.kept[contrast,] = units, lambda label: self._known(contrast, units, label)
-        return self.kept[contrast,]
+            units = query_units(drawing.rows, drawing.q, moments, bounds, pool.query_weight)
+            self.kept[contrast] = units, lambda label: self._known(contrast, units, label)
+        return self.kept[contrast]
 
     def _known(self, contrast: Contrast, units: Units, label: np.ndarray) -> Known:
-        pool, rows, (block,) = self.tables.pool, self.order.rows, self.blocks
-        complete = block.judged(label >= 0)
+        pool, rows = self.tables.pool, self.drawing.rows
+        complete = self.order.judged(label >= 0)
         new = np.flatnonzero(complete & np.isnan(self._values).all(axis=1))
         if len(new):
             self._values[new] = judged_values(pool, label, self.measure, rows[new])
@@ -155,11 +141,9 @@ class _Documents(UnitSource):
     def __init__(self, tables: PlanTables) -> None:
         super().__init__(tables)
         pool, manifest = tables.pool, tables.manifest
-        overhead = manifest.arguments.per_query
-        prices = Costs(pool.indptr, pool.document_cost, overhead)
-        found = [succession_of(each.sample, prices) for each in tables.rounds]
-        self.successions = [each for each in found if each is not None]
-        if len(self.successions) < len(tables.rounds):
+        sample = tables.rounds[0].sample
+        found = succession_of(sample, Costs(pool.indptr, pool.document_cost, manifest.arguments.per_query))
+        if found is None:
             other = ", or make a plan with ", Argument("design", "successive")
             parted = in_parts(tables)
             raise ArgumentError(
@@ -169,36 +153,26 @@ class _Documents(UnitSource):
                 *((", after each of its parts ", Argument("looks", PLANNED)) if parted else ()),
                 *(other if has_rank_form(tables.measure) else ()),
             )
-        self.blocks = []
-        for order, each, about in zip(self.successions, tables.rounds, manifest.rounds, strict=True):
-            cost, ends = np.diff(order.spent, prepend=0.0), np.arange(len(order.order)) + 1
-            self.blocks.append(Block(order.order, ends, cost, int(each.sample.drawn.sum()), about.budget))
-
-    @property
-    def wanted(self) -> np.ndarray:
-        return judged_before(self.tables.rounds)
+        self.succession, number = found, len(found.order)
+        cost = np.diff(found.spent, prepend=0.0)
+        self.order = Order(found.order, np.arange(number) + 1, cost, int(sample.drawn.sum()))
 
     def named(self, document: int) -> str:
         pool = self.tables.pool
         return f"document {pool.docno[document]} of query {pool.qids[pool.query_of_document[document]]}"
 
-    def units(self, contrast: Contrast, number: int, label: np.ndarray) -> tuple[Units, Contributions]:
-        """The units of a block, which change only while labels of earlier blocks come in."""
-        pool, rounds = self.tables.pool, self.tables.rounds
-        drawn = judged_before(rounds[:number]) if number else np.zeros(len(label), dtype=bool)
-        passed = drawn & (label < 0)
-        key = contrast, number, int(passed.sum())
-        if key not in self.kept:
-            seen, before = seen_by(self.tables.measure, pool), np.where(drawn, label, -1)
-            order, weights = self.successions[number], contrast.weights(len(pool.names))
-            self.kept[key] = document_units(seen, rounds[number].grades, order, before, passed, weights)
-        return self.kept[key]
+    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
+        if contrast not in self.kept:
+            pool, weights = self.tables.pool, contrast.weights(len(self.tables.pool.names))
+            seen = seen_by(self.tables.measure, pool)
+            self.kept[contrast] = document_units(seen, pool.grades, self.succession, weights)
+        return self.kept[contrast]
 
     def stakes(self, units: Units, alpha: float) -> Stakes:
-        return document_stakes(units, self.successions[0], float(self.tables.manifest.arguments.budget or 0), alpha)
+        return document_stakes(units, self.succession, float(self.tables.manifest.arguments.budget or 0), alpha)
 
 
-def blocks_of(tables: PlanTables, measure: irm.Measure) -> UnitSource:
+def source_of(tables: PlanTables, measure: irm.Measure) -> UnitSource:
     """The units of a plan."""
     return _Documents(tables) if tables.rounds else _Queries(tables, measure)
 
@@ -250,9 +224,8 @@ class Progress:
 class Proof:
     """What the judged units say about a contrast."""
 
-    draws: Draws  # All draws so far, also of blocks before the model was fitted again
-    units: Units  # The units of the last block, judged or not
-    begun: int  # How many draws of the last block count
+    draws: Draws  # All draws so far
+    units: Units  # The units, judged or not
     stakes: Stakes  # How the bets are spread
 
 
@@ -265,66 +238,36 @@ class UnitSequence:
     bridged: bool
 
     @cached_property
-    def _states(self) -> list[tuple[Block, np.ndarray, np.ndarray]]:
-        """The blocks, and which draws of each are judged and count, bool[T].
-
-        A block that is not fully judged is the last that counts, unless its units count by their bounds.
-        """
-        states, before = [], True
-        for block in self.source.blocks:
-            judged = block.judged(self.label >= 0)
-            counts = judged if self.bridged else np.logical_and.accumulate(judged)
-            states.append((block, judged, counts & before))
-            goes_on = self.bridged and not block.chosen_by_cost
-            before = before and (bool(judged[: block.asked].all()) or goes_on)
-        return states
+    def _judged(self) -> np.ndarray:
+        """bool[T], which draws are judged and count."""
+        judged = self.source.order.judged(self.label >= 0)
+        return judged if self.bridged else np.logical_and.accumulate(judged)
 
     @cached_property
     def progress(self) -> Progress:
         """How far the units are judged."""
-        label, wanted, used = self.label, self.source.wanted, np.zeros(len(self.label), dtype=bool)
-        waiting = None
-        for block, judged, counts in self._states:
-            used[block.documents[np.repeat(counts, block.counts)]] = True
-            if waiting is None and not judged[: block.asked].all():
-                at = int(judged.argmin())
-                first = block.documents[block.ends[at] - block.counts[at] :]
-                waiting = self.source.named(first[label[first] < 0][0])
-        # Of all blocks but the last, nothing is left to come.
-        ends = [block.asked for block, *_ in self._states[:-1]] + [None]
-        parts = [
-            [each[:end] for each in (block.cost, counts, block.counts)]
-            for (block, _, counts), end in zip(self._states, ends, strict=True)
-        ]
-        cost, complete, documents = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order, label, counts, used = self.source.order, self.label, self._judged, np.zeros(len(self.label), dtype=bool)
+        used[order.documents[np.repeat(counts, order.counts)]] = True
+        waiting, judged = None, order.judged(label >= 0)
+        if not judged[: order.asked].all():
+            at = int(judged.argmin())
+            first = order.documents[order.ends[at] - order.counts[at] :]
+            waiting = self.source.named(first[label[first] < 0][0])
         return Progress(
             unit=self.source.unit,
-            cost=cost,
-            drawn=sum(block.asked for block, *_ in self._states),
-            complete=complete,
-            documents=documents,
+            cost=order.cost,
+            drawn=order.asked,
+            complete=counts,
+            documents=order.counts,
             waiting=waiting,
-            left_out=int((wanted & ~used & (label >= 0)).sum()),
+            left_out=int((self.source.wanted & ~used & (label >= 0)).sum()),
         )
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
         """What the judged units say about a contrast."""
-        last = max((number for number, each in enumerate(self._states) if each[2].any()), default=0)
-        so_far: Draws | None = None
-        for number, (block, judged, counts) in enumerate(self._states):
-            units, contributions = self.source.units(contrast, number, self.label)
-            reach = block.asked if number < last else last_of(counts)
-            value, least, most = contributions(self.label)
-            draws, whole = units.judged(value, reach, least, most), number < last or judged[: block.asked].all()
-            if number + 1 < len(self._states) and whole and block.chosen_by_cost:
-                draws = draws.without_next(units)
-            if so_far is None:
-                stakes = self.source.stakes(units, alpha)
-            so_far = draws if so_far is None else so_far.then(draws)
-            if not whole:
-                break
-        assert so_far is not None
-        return Proof(so_far, units, reach, stakes)
+        units, contributions = self.source.units(contrast)
+        value, least, most = contributions(self.label)
+        return Proof(units.judged(value, last_of(self._judged), least, most), units, self.source.stakes(units, alpha))
 
 
 def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> UnitSequence:
@@ -336,4 +279,4 @@ def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bri
     Raises:
         ValueError: If the plan has no successive order.
     """
-    return UnitSequence(blocks_of(tables, measure), label, bridged)
+    return UnitSequence(source_of(tables, measure), label, bridged)

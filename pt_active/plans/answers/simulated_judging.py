@@ -101,13 +101,9 @@ def _of_documents(
     pool, seen = forecast.pool, forecast.graded.seen
     sizes, prices = forecast.sizes(method), forecast.graded.prices
     design = document_design(sizes, method.design, prices, budget)
-    nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:
-        rng.exponential(size=len(pool.queries))  # Not used: without it, every forecast would move within its error.
         order = Succession(design, priorities_of(design, rng.exponential(size=len(pool.docno))), prices)
-        units, contributions = document_units(
-            seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
-        )
+        units, contributions = document_units(seen, pool.grades, order, contrast.weights(len(pool.names)))
         contribution = contributions(_simulated_labels(pool.grades, rng)).value
         cost, stakes = np.diff(order.spent, prepend=0.0), document_stakes(units, order, budget, alpha)
         yield _Replay(units, contribution, stakes, np.ones(len(cost), dtype=np.int64), cost)

@@ -239,7 +239,6 @@ def foreseen(
     if point.refusal or resolved or few or over:
         return nothing_foreseen(resolved)
     seen, spent, labels = prospect(), progress.spent, np.r_[0, np.cumsum(progress.documents)]
-    # The order of a block goes on behind what was drawn of it, where another block may have begun.
     more = labels[np.minimum(seen.draws, len(labels) - 1)] - labels[reach]
     more = np.where(seen.draws == NEVER, np.inf, more + progress.documents[:reach][open_units].sum())
     further = spent[np.minimum(seen.draws, progress.drawn)] - spent[reach] + progress.cost[:reach][open_units].sum()

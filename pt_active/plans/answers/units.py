@@ -84,35 +84,21 @@ def query_units(
 
 
 def document_units(
-    seen: DocumentPool,
-    grades: np.ndarray,
-    order: Succession,
-    before: np.ndarray,
-    passed: np.ndarray,
-    weights: np.ndarray,
+    seen: DocumentPool, grades: np.ndarray, order: Succession, weights: np.ndarray
 ) -> tuple[Units, Contributions]:
-    """The documents of a block as units of one contrast, and what labels let them contribute."""
-    variables = Variables.of(seen.form, grades, before)
+    """The documents as units of one contrast, and what labels let them contribute."""
+    variables = Variables.of(seen.form, grades)
     weight = seen.weight[seen.query] * (weights @ discounts(seen.form, seen.ranks))
     documents, rate = order.order, order.design.rate
     assert rate is not None, "documents that come one after the other have rates"
-    ahead = np.zeros(len(weight), dtype=bool)
-    ahead[documents] = True
-    passed = passed & ~ahead
-    check_reached(((weight != 0) & ~ahead & ~variables.known & ~passed).sum(), "documents")
+    never = np.ones(len(weight), dtype=bool)
+    never[documents] = False
+    check_reached(((weight != 0) & never).sum(), "documents")
     low, high = document_bounds(seen.form, weight)
     variance = hedged(variables, weight[None], 1.0).variance
     spread = weight**2 * variance + RANGE_VARIANCE * (high - low) ** 2
     mean = weight * variables.mean
-    units = Units(
-        rate=rate[documents],
-        mean=mean[documents],
-        variance=spread[documents],
-        low=low[documents],
-        high=high[documents],
-        settled=float(mean[variables.known | passed].sum()),
-        unsettled=(float((mean - low)[passed].sum()), float((high - mean)[passed].sum())),
-    )
+    units = Units(rate[documents], mean[documents], spread[documents], low[documents], high[documents])
 
     def known(label: np.ndarray) -> Known:
         judged = weight * seen.form.values[label]

@@ -117,7 +117,7 @@ def prospect_of(
 
     The truth of a continuation is drawn from ``N(θ̂, SE²)``, within the interval.
     """
-    draws, (before, ahead) = proof.draws, _ahead_of(proof)
+    draws, ahead = proof.draws, _ahead_of(proof)
     rng = np.random.default_rng(seed)
     ends = np.nan_to_num(verdict.low, nan=draws.least[-1]), np.nan_to_num(verdict.high, nan=draws.most[-1])
     told = point.of_pool.value, point.of_pool.standard_error
@@ -128,8 +128,8 @@ def prospect_of(
     expected = np.quantile(as_estimated, POWER, method="higher")
     # All labels together settle every question about the pool's queries, but not about others.
     never, lost = (point.apart > 0) & ~_true(truths, claims), point.apart > 0 and not _true(np.array(value), claims)
-    counts = np.where(never, NEVER, before + ahead.last[blocks])
-    return Prospect(counts, NEVER if lost else int(before + ahead.last[expected]))
+    counts = np.where(never, NEVER, ahead.last[blocks])
+    return Prospect(counts, NEVER if lost else int(ahead.last[expected]))
 
 
 def _true(truth: np.ndarray, claims: list[list[Claim]]) -> np.ndarray:
@@ -140,19 +140,18 @@ def _true(truth: np.ndarray, claims: list[list[Claim]]) -> np.ndarray:
 
 def width_prospect_of(proof: Proof, verdict: Verdict, half_width: float, apart: float = 0.0) -> Prospect:
     """How many more draws it takes until the value of a single ranker is known as well as is wanted."""
-    (before, ahead), inner, at = _ahead_of(proof), half_width - apart, NEVER
+    ahead, inner, at = _ahead_of(proof), half_width - apart, NEVER
     if inner > 0:
         # Widths go with the root of the information.
         so_far = float((1 / proof.draws.variance).sum())
         later = (verdict.high - verdict.low - 2 * apart) * np.sqrt(so_far / (so_far + np.cumsum(ahead.information)))
-        at = int(before + ahead.last[((later <= 2 * inner) | ahead.ended).argmax()])
+        at = int(ahead.last[((later <= 2 * inner) | ahead.ended).argmax()])
     return Prospect(np.array([at]), at)
 
 
-def _ahead_of(proof: Proof) -> tuple[int, Ahead]:
-    """The number of draws of earlier blocks, and the draws to come."""
-    draws = proof.draws
-    return len(draws.value) - proof.begun, Ahead.of(proof.units, proof.begun, float(draws.trust[-1]))
+def _ahead_of(proof: Proof) -> Ahead:
+    """The draws to come."""
+    return Ahead.of(proof.units, len(proof.draws.value), float(proof.draws.trust[-1]))
 
 
 def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:

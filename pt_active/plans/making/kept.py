@@ -70,7 +70,7 @@ def in_words(tables: PlanTables) -> str:
     rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
     cut = manifest.cut
     cut_line = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
-    as_made = not (manifest.census or cut or manifest.extensions or rounds > 1)
+    as_made = not (manifest.census or cut or manifest.extensions or rounds > 1 or longer)
     chosen = f"\n  chosen    {manifest.choice}" if manifest.choice and as_made else ""
     traffic = traffic_told(tables.pool.queries, tables.pool.query_weight)
     opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
@@ -103,11 +103,7 @@ def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
         documents.append(pd.DataFrame({"round": number, "document": order, **row}))
         row = {"planned_opening": sample.design.opening, "opening": sample.opening}
         queries.append(pd.DataFrame({"round": number, **row}))
-    tables = {"rounds": pd.concat(documents, ignore_index=True), "round_queries": pd.concat(queries, ignore_index=True)}
-    for number, each in enumerate(rounds[1:], start=2):
-        if each.grades is not rounds[0].grades:
-            tables[f"grades_{number}"] = pd.DataFrame({f"grade_{g}": column for g, column in enumerate(each.grades.T)})
-    return tables
+    return {"rounds": pd.concat(documents, ignore_index=True), "round_queries": pd.concat(queries, ignore_index=True)}
 
 
 def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manifest) -> tuple[Round, ...]:
@@ -124,9 +120,7 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
             rate, priority = np.zeros(len(drawn)), np.full(len(drawn), np.inf)
             rate[order], priority[order] = documents["rate"], documents["priority"]
             sample = replace(sample, design=replace(design, rate=rate), priority=priority)
-        refitted = tables.get(f"grades_{number}")
-        grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
-        rounds.append(Round(sample, grades, float(entry.expected_variance), entry.comparable_variance))
+        rounds.append(Round(sample, pool.grades, float(entry.expected_variance)))
     return tuple(rounds)
 
 

@@ -22,7 +22,7 @@ from pt_active.frames.qrels import (
 )
 from pt_active.frames.strays import not_found
 from pt_active.inference.calibration import Calibration, calibration
-from pt_active.inference.rounds import Round
+from pt_active.inference.rounds import Round, judged_before
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
@@ -92,17 +92,14 @@ def query_chance(sampled: Pool, sample: Sample) -> np.ndarray:
     return np.asarray((sample.expected / sample.count)[sampled.query_of_document])
 
 
-def label_calibration(
-    pool: Pool, measure: irm.Measure, label: np.ndarray, chance: np.ndarray, grades: np.ndarray | None = None
-) -> Calibration | None:
+def label_calibration(pool: Pool, measure: irm.Measure, label: np.ndarray, chance: np.ndarray) -> Calibration | None:
     """How well the labels of a sample agree with the grade model; None if there are no labels."""
     use = (label >= 0) & (chance > 0) & pool.seen(measure)
     if not use.any():
         return None
     _, values = document_variable(measure, pool)
-    grades = pool.grades if grades is None else grades
     chance = bounded_chance(chance[use])
-    return calibration(grades[use] @ values, values[label[use]], chance, pool.query_of_document[use])
+    return calibration(pool.grades[use] @ values, values[label[use]], chance, pool.query_of_document[use])
 
 
 def bounded_chance(chance: np.ndarray) -> np.ndarray:
@@ -133,19 +130,9 @@ def judged_values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np
 
 
 def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
-    """float64[N], the inclusion probability of each drawn document in the round that drew it; 0 elsewhere."""
-    chance = np.zeros(len(pool.docno))
-    for each in rounds:
-        chance = np.where(each.sample.drawn, each.sample.chance(pool.query_of_document), chance)
-    return chance
-
-
-def last_unseen_grades(rounds: Sequence[Round]) -> np.ndarray:
-    """float64[N, G+1], for each document the grades of the round that drew it, made before its label was known."""
-    grades = rounds[0].grades
-    for each in rounds[1:]:
-        grades = np.where(each.sample.drawn[:, None], each.grades, grades)
-    return grades
+    """float64[N], the probability that any of the rounds draws a document, of those that were drawn; 0 elsewhere."""
+    never = np.prod([1 - each.sample.chance(pool.query_of_document) for each in rounds], axis=0)
+    return np.where(judged_before(rounds), 1 - never, 0.0)
 
 
 def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:

@@ -88,13 +88,9 @@ class RoundEntry(Record):
     """The record of a round of documents."""
 
     budget: float
-    seed: int
     spent: float
     assessments: int  # the number of documents that it drew
-    expected_variance: float  # of its estimate, under the grade model of the first round
-    refitted: bool  # whether its grades differ from those of the first round
-    labels: str | None  # digest of the labels that it learnt from; None for the first round
-    comparable_variance: float | None = None  # expected at the first round's budget, to weight rounds; None if older
+    expected_variance: float  # of its estimate, under the grade model
 
 
 @dataclass(frozen=True)
@@ -157,9 +153,9 @@ class Manifest(Provenance):
     @property
     def id(self) -> str:
         """The origin; of an extension, 16 hexadecimal digits of it and of how each round was drawn."""
-        steps = [[each.budget, each.seed, each.labels, each.comparable_variance] for each in self.rounds]
+        steps = [each.budget for each in self.rounds]
         if self.extensions:
-            steps = [[self.limit]]
+            steps = [self.limit]
         elif len(steps) < 2 and all(each.budget == self.arguments.budget for each in self.rounds):
             return self.origin
         return _digits({"origin": self.origin, "steps": _rounded(steps)})

@@ -122,15 +122,6 @@ def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 
-def check_no_refit(grades: object, seed: int | None) -> None:
-    """Raise if an extension of a plan of queries is given grades or a seed."""
-    for name, value in (("grades", grades), ("seed", seed)):
-        if value is not None:
-            given = Argument(name, value) if isinstance(value, str) else Argument(name)
-            already = "the order of the queries is drawn already: "
-            raise ArgumentError(already, given, " is for plans with ", Argument("level", "document"))
-
-
 def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> PlanTables:
     """A plan that goes on in its order of queries."""
     manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)

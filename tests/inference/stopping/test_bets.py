@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain, combinations, pairwise, permutations, product
 
 import numpy as np
@@ -86,90 +86,13 @@ def test_the_game_is_fair_at_the_truth_for_any_labels_model_and_rates(model: str
     assert np.max(found) > (1e-8 if rates == "tiny" else 0.2)
 
 
-def in_blocks(
-    contribution: np.ndarray, rates: tuple[float, ...], first: int, renewed: Callable[..., tuple[np.ndarray, ...]]
-) -> list[tuple[float, Draws]]:
-    """All orders if model and rates of the rest are chosen anew after the first draws, from the labels so far."""
-    paths = {}
-    for chance, order in orders(rates):
-        head = tuple(order[:first])
-        before, _ = paths.get(head, (0.0, None))
-        low, high = LOW[order], HIGH[order]
-        units = Units(np.array(rates)[order], (low + high) / 2, np.full(len(rates), 0.3), low, high)
-        paths[head] = before + chance, units.judged(np.where(np.isin(order, head), contribution[order], np.nan), first)
-    whole = []
-    for head, (chance, begun) in paths.items():
-        rest = np.array([x for x in range(len(rates)) if x not in head])
-        seen = contribution[list(head)]
-        again, *model = renewed(seen, rest)
-        for later_chance, order in orders(tuple(again)):
-            units = Units(again[order], *(part[order] for part in model), settled=float(seen.sum()))
-            later = units.judged(contribution[rest][order], len(rest))
-            whole.append((chance * later_chance, begun.then(later)))
-    return whole
-
-
-def greedy(seen: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The gambler who follows the labels: certain that all goes on in their direction."""
-    up = seen.sum() > 0
-    rate = 1.0 + 20 * (rest == rest[-1]) if up else 1.0 + rest
-    return rate, (LOW if up else HIGH)[rest], np.full(len(rest), 1e-6 if up else 50.0), LOW[rest], HIGH[rest]
-
-
-def sure(seen: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
-    """A model that is sure after large labels, and tighter bounds than before, as labels of the query may allow."""
-    variance = np.full(len(rest), float(seen[-1] < 0.5))
-    return 1.0 + seen[0] ** 2 * rest, (LOW + HIGH)[rest] / 2 + seen[0], variance, LOW[rest], HIGH[rest]
-
-
-@pytest.mark.parametrize("renewed", [greedy, sure])
-@pytest.mark.parametrize("first", [0, 1, 2, 3])
-def test_model_and_rates_may_be_chosen_anew_from_the_labels_so_far(
-    first: int, renewed: Callable[..., tuple[np.ndarray, ...]]
-) -> None:
-    found = []
-    for contribution in corners(LOW, HIGH, 4)[::3]:
-        if first == 0:
-            renew = lambda seen, rest: renewed(np.r_[seen, 1.0], rest)  # noqa: E731
-        else:
-            renew = renewed
-        paths = in_blocks(contribution, (1.0, 5.0, 1.0, 0.5), first, renew)
-        for stakes in (STAKES, BOLD):
-            found += check_fairness(paths, stakes, float(contribution.sum()))
-    assert max(found) > 0.3
-
-
-def test_a_stake_knows_nothing_of_the_draws_to_come() -> None:
-    """Neither the bets of the first draws nor their trust may change with what comes later."""
-    contribution = np.array([0.5, 1.0, 0.0, -1.0])
-    other = Units(np.ones(2), np.zeros(2), np.full(2, 1e20), np.full(2, -1e4), np.full(2, 1e4))
-    begun = Units(np.ones(4), (LOW + HIGH) / 2, np.full(4, 1e-3), LOW, HIGH).judged(contribution, 2)
-    whole = begun.then(other.judged(np.array([1e4, -5.0]), 2))
-    np.testing.assert_array_equal(whole.variance[:2], begun.variance)
-    np.testing.assert_array_equal(log_capital(whole, STAKES, 0.3)[:2], log_capital(begun, STAKES, 0.3))
-    np.testing.assert_array_equal(whole.first(2).variance, begun.variance)
-    np.testing.assert_array_equal(whole.first(2).most, begun.most)
-
-
-def test_the_errors_of_a_later_block_are_those_of_its_own_model() -> None:
-    begun = Units(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH).judged(np.array([0.5, 1.0, 0.0, -1.0]), 2)
-    later = Units(np.ones(2), np.array([0.2, -0.9]), np.full(2, 0.5), LOW[2:], HIGH[2:], settled=1.5)
-    second = later.judged(np.array([0.0, -1.0]), 2)
-    whole = begun.then(second)
-    error = np.r_[begun.value - begun.base[:-1], second.value - second.base[:-1]]
-    assert whole.trust[-1] == pytest.approx((20 + (error**2 / whole.expected).sum()) / 24)
-    np.testing.assert_array_equal(whole.base, np.r_[begun.base[:-1], second.base])
-    assert whole.least[-1] == whole.most[-1] == pytest.approx(0.5)
-    assert whole.estimate() == (pytest.approx(0.5), 0.0)
-
-
 def test_values_are_the_sums_of_the_definition() -> None:
     """Z, its bounds and its expected variance, term by term."""
     rate, mean, variance = np.array([[3.0, 1.0, 0.5, 2.0], [0.1, 0.7, 0.0, -1.0], [1.0, 2.0, 3.0, 4.0]])
     c = np.array([0.3, 2.0, -0.25, -1.5])
-    draws = Units(rate, mean, variance, LOW, HIGH, settled=7.0).judged(c, 4)
+    draws = Units(rate, mean, variance, LOW, HIGH).judged(c, 4)
     for t in range(4):
-        base, left = 7 + c[:t].sum() + mean[t:].sum(), rate[t:].sum()
+        base, left = c[:t].sum() + mean[t:].sum(), rate[t:].sum()
         least, most = (((end - mean) / rate)[t:] * left for end in (LOW, HIGH))
         assert draws.value[t] == pytest.approx(base + (c - mean)[t] / rate[t] * left)
         assert draws.worst[t] == pytest.approx(base + min(0.0, least.min()))
@@ -177,8 +100,8 @@ def test_values_are_the_sums_of_the_definition() -> None:
         assert draws.expected[t] == pytest.approx(left * (variance / rate)[t:].sum())
         assert draws.base[t] == pytest.approx(base)
     for t in range(5):
-        assert draws.least[t] == pytest.approx(7 + c[:t].sum() + LOW[t:].sum())
-        assert draws.most[t] == pytest.approx(7 + c[:t].sum() + HIGH[t:].sum())
+        assert draws.least[t] == pytest.approx(c[:t].sum() + LOW[t:].sum())
+        assert draws.most[t] == pytest.approx(c[:t].sum() + HIGH[t:].sum())
 
 
 def test_capital_is_the_product_of_the_definition() -> None:
@@ -259,7 +182,6 @@ def test_a_capital_without_end_stays_a_number() -> None:
         {"variance": np.array([0.0, -1.0, 0, 0])},
         {"low": HIGH + 1},
         {"high": np.array([1.0, np.inf, 1, 1])},
-        {"settled": np.nan},
     ],
 )
 def test_units_of_which_nothing_could_be_proved_raise(change: dict[str, object]) -> None:
@@ -287,12 +209,8 @@ def judged_units(draw: st.DrawFn) -> tuple[Units, np.ndarray]:
     c = np.where(rng.random(n) < 0.3, low, np.where(rng.random(n) < 0.3, high, rng.uniform(low, high)))
     mean = rng.uniform(low - 0.5, high + 0.5)
     variance = rng.exponential(size=n) * draw(st.sampled_from([0.0, 1e-4, 0.3]))
-    units = Units(rng.exponential(size=n) ** 2 + 1e-3, mean, variance, low, high, rng.normal())
+    units = Units(rng.exponential(size=n) ** 2 + 1e-3, mean, variance, low, high)
     return units, c
-
-
-def truth_of(units: Units, contribution: np.ndarray) -> float:
-    return units.settled + float(contribution.sum())
 
 
 def stakes_of(units: Units, alpha: float = 0.3) -> Stakes:
@@ -327,7 +245,7 @@ def test_intervals_are_nested_bounded_and_equivariant(
     case: tuple[Units, np.ndarray], shift: float, scale: float
 ) -> None:
     units, c = case
-    stakes, every, truth = stakes_of(units), [], truth_of(units, c)
+    stakes, every, truth = stakes_of(units), [], float(c.sum())
     for n in range(len(c) + 1):
         draws = units.judged(c, n)
         low, high = interval(draws, stakes, 0.3)
@@ -342,24 +260,24 @@ def test_intervals_are_nested_bounded_and_equivariant(
     low, high, close = every[n]
     moved = Units(
         units.rate * 7, units.mean * scale + shift, units.variance * scale**2, units.low * scale + shift,
-        units.high * scale + shift, units.settled,
+        units.high * scale + shift,
     ).judged(c * scale + shift, n)  # fmt: skip
     elsewhere = interval(moved, Stakes(stakes.signal * scale, stakes.share), 0.3)
-    by = np.array([low, high]) * scale + units.settled * (1 - scale) + shift * len(c)
+    by = np.array([low, high]) * scale + shift * len(c)
     np.testing.assert_allclose(elsewhere, by, atol=(2 * close + 1e-7) * max(scale, 1))
     np.testing.assert_allclose(interval(units.judged(c, n).mirrored, stakes, 0.3), [-high, -low], atol=1e-8)
 
 
 def test_nothing_judged_and_nothing_to_judge() -> None:
-    units = Units(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH, 2.0)
+    units = Units(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH)
     draws = units.judged(np.full(4, np.nan), 0)
-    assert interval(draws, STAKES, 0.05) == (2 + LOW.sum(), 2 + HIGH.sum())
-    assert excluded(draws, STAKES, 0.0, 0.05) == -1
-    assert excluded(draws, STAKES, -2.0, 0.05) == 0
+    assert interval(draws, STAKES, 0.05) == (LOW.sum(), HIGH.sum())
+    assert excluded(draws, STAKES, -2.0, 0.05) == -1
+    assert excluded(draws, STAKES, -4.0, 0.05) == 0
     assert len(log_capital(draws, STAKES)) == 0
     assert np.isnan(draws.estimate()).all()
-    empty = Units(*np.zeros((5, 0)), settled=3.0).judged(np.zeros(0), 0)
-    assert interval(empty, STAKES, 0.05) == (3.0, 3.0)
+    empty = Units(*np.zeros((5, 0))).judged(np.zeros(0), 0)
+    assert interval(empty, STAKES, 0.05) == (0.0, 0.0)
     sure = Units(np.ones(3), np.zeros(3), np.ones(3), np.arange(3.0), np.arange(3.0))
     assert interval(sure.judged(np.arange(3.0), 1), STAKES, 0.05) == (3.0, 3.0)
     one = Units(np.ones(1), np.zeros(1), np.ones(1), np.zeros(1), np.ones(1))

@@ -15,14 +15,13 @@ from pt_active.inference.stopping.draws import Draws, Units, Unjudged
 
 N = 7
 STAKES = Stakes(np.array([0.1, 0.6, 3.0]), np.array([0.4, 0.4, 0.2]))
-TRUTHS = (-4.0, -0.2, 0.3, 1.5)
 
 
 def population(seed: int) -> Units:
     rng = np.random.default_rng(seed)
     low, high = -rng.random(N) * [1, 1, 5, 1, 0, 1, 1], rng.random(N)
     mean, variance = rng.uniform(low, high), rng.random(N) * 0.3
-    return Units(rng.uniform(0.2, 3, N), mean, variance, low, high, settled=0.4)
+    return Units(rng.uniform(0.2, 3, N), mean, variance, low, high)
 
 
 def lacking(units: Units, contribution: np.ndarray, gone: tuple[int, ...], narrow: float, draws: int) -> Draws:
@@ -54,7 +53,7 @@ def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, 
     for labels in product(*zip(*ends, *inside, strict=True)):
         filled = contribution.copy()
         filled[gone] = labels
-        full, total = units.judged(filled, number), units.settled + float(filled.sum())
+        full, total = units.judged(filled, number), float(filled.sum())
         for known, whole in ((some, full), (some.mirrored, full.mirrored)):
             assert (log_capital(known, STAKES, truth) <= log_capital(whole, STAKES, truth) + 1e-6).all()
         if any(excluded(side, STAKES, r, 0.15) >= 0 for side, r in ((full, total), (full.mirrored, -total))):
@@ -105,31 +104,3 @@ def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error()
     assert some.trust[-1] == pytest.approx((20 + ((whole.value - whole.base[:-1]) ** 2 / whole.expected).sum()) / 26)
     judged = replace(some, unjudged=Unjudged.none(len(some.value)))
     np.testing.assert_allclose(log_capital(judged, STAKES, 0.1)[:-1], log_capital(whole, STAKES, 0.1)[:-1])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_gaps_of_an_earlier_block_never_let_bets_win_more_in_a_later_one(seed: int) -> None:
-    """Three units of a first block, of which some are not judged; the other four follow in a second block."""
-    units, rng = population(seed), np.random.default_rng(200 + seed)
-    rate, mean = rng.uniform(0.2, 3, 4), rng.uniform(units.low[3:], units.high[3:])
-    second = rate, mean, units.variance[3:], units.low[3:], units.high[3:]
-
-    def played(contribution: np.ndarray, gone: tuple[int, ...]) -> Draws:
-        first = lacking(units, contribution, gone, 0.0, 3)
-        away = np.isin(np.arange(3), gone)
-        # The second block may expect something else of what is not judged than the first did.
-        guess = np.clip(units.mean[:3] + 0.1, units.low[:3], units.high[:3])
-        settled = 0.4 + float(np.where(away, guess, contribution[:3]).sum())
-        unsettled = float((guess - units.low[:3])[away].sum()), float((units.high[:3] - guess)[away].sum())
-        return first.then(Units(*second, settled, unsettled).judged(contribution[3:], 4))
-
-    for contribution in (units.low, units.high, rng.uniform(units.low, units.high)):
-        full = played(contribution, ())
-        for gone in [(0,), (1,), (0, 2), (0, 1, 2)]:
-            some = played(contribution, gone)
-            for known, whole in ((some, full), (some.mirrored, full.mirrored)):
-                assert (known.least <= whole.least + 1e-12).all()
-                assert (known.most >= whole.most - 1e-12).all()
-                for truth in TRUTHS:
-                    less, more = log_capital(known, STAKES, truth), log_capital(whole, STAKES, truth)
-                    assert (less <= more + 1e-6).all()

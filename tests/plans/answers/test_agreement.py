@@ -190,7 +190,7 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(
     plan, truth = population("document", measure, rankers, queries=12, design="surprises", budget=24)
     labels = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
     with pytest.warns(UserWarning, match="a second test"):
-        plan = plan.extend(24, labels)
+        plan = plan.extend(24)
     labels = pd.concat([labels, truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])])
     how, contrast = How(plan.measure), np.eye(len(rankers))[0] - np.eye(len(rankers))[1]
     labelled = labelled_plan(plan.tables, labels)

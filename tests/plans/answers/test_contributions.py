@@ -123,8 +123,8 @@ def test_a_labels_effect_is_what_the_estimate_loses_without_it(
 
 
 def test_rounds_and_single_rankers_are_taken_apart_too(demo, graded) -> None:
-    plan, qrels = planned(graded, demo, DCG @ 10, "document")
-    longer = plan.extend(150, qrels, grades="refit")
+    plan, qrels = planned(graded, demo, DCG @ 10, "document", design="depth")
+    longer = plan.extend(150)
     assert len(longer.tables.rounds) == 2
     every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
     for contrast, whole in (

@@ -71,7 +71,7 @@ def test_what_lacks_labels_says_the_way(plan: Plan, labels: pd.DataFrame) -> Non
 def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
     one = Plan.create(graded, None, DCG @ 10, budget=150, level="document", design="depth", seed=3)
     first = wanted(one, labels)
-    two = one.extend(80, first)
+    two = one.extend(80)
     part = pd.concat([first, wanted(two, labels).head(20)])
     cut = two.so_far(part)
     assert cut.compare(part).difference == one.compare(first).difference
@@ -89,13 +89,13 @@ def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.
     with pytest.raises(ValueError, match=r"plan\.so_far"):
         two.compare(part)
     with pytest.raises(ValueError, match="extend the plan as it was drawn"):
-        cut.extend(50, part)
+        cut.extend(50)
     with pytest.raises(
         ValueError, match=r"nothing is judged so far without a gap: document .* and \d+ more lack a label"
     ):
         two.so_far(part.tail(30))
     both = pd.concat([first, wanted(two, labels)])
-    three = two.extend(60, both)
+    three = two.extend(60)
     part = pd.concat([both, wanted(three, labels).iloc[:-5]])
     assert three.so_far(part).compare(part).difference == two.compare(both).difference
     assert three.so_far(part).manifest["rounds"] == two.manifest["rounds"]

@@ -13,7 +13,7 @@ import pytest
 from drawn_order import judged_by_ann as drawn
 from drawn_order import small_plan, small_pool
 
-from pt_active import ColumnCost, Plan
+from pt_active import Plan
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import in_drawing_order
@@ -84,13 +84,11 @@ def test_unknown_policies_are_refused() -> None:
         plan.status(drawn(plan), missing="ignore")
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_later_rounds_count_although_an_earlier_one_has_gaps(again: bool) -> None:
+def test_labels_of_an_extension_count_although_earlier_ones_are_lacking() -> None:
     """Whatever the labels of the gaps are, the state with them proves no less, and its interval lies within."""
     plan = plan_of("document")
     first = drawn(plan)
-    grades = pool().assign(grade_0=0.5, grade_1=0.3, grade_2=0.2) if again else None
-    longer = plan.extend(60, first, grades=grades)
+    longer = plan.extend(60)
     qrels = pd.concat([first, drawn(longer)], ignore_index=True)[["qid", "docno", "label"]]
     places = [3, 20]
     with_gaps = longer.status(qrels.drop(index=places))
@@ -107,21 +105,6 @@ def test_later_rounds_count_although_an_earlier_one_has_gaps(again: bool) -> Non
     assert isinstance(none, Status)
     assert none.judged == 3
     assert with_gaps.high - with_gaps.low < none.high - none.low
-
-
-def test_later_rounds_wait_where_a_dear_document_was_left_out() -> None:
-    """Nothing bounds what the one that was left out would have shown, given what else is lacking."""
-    costs = np.random.default_rng(7).uniform(0.5, 4.0, len(pool()))
-    priced = pool().assign(doc_cost=costs)
-    plan = Plan.create(priced, None, "DCG@3", ColumnCost(), 80, "successive", level="document", seed=3)
-    longer = plan.extend(60, drawn(plan), grades=priced.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2))
-    qrels = pd.concat([drawn(plan), drawn(longer)], ignore_index=True)[["qid", "docno", "label"]]
-    some, whole = longer.status(qrels.drop(index=3)), longer.status(qrels)
-    assert isinstance(some, Status)
-    assert isinstance(whole, Status)
-    assert len(longer.tables.rounds) == 2
-    assert some.left_out == len(drawn(longer))
-    assert some.judged < len(drawn(plan)) < whole.judged
 
 
 def test_a_plan_that_was_drawn_at_once_takes_all_that_lacks_a_label_as_not_relevant() -> None:

@@ -134,7 +134,7 @@ def test_what_no_label_can_change_is_decided_at_once() -> None:
 def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = Plan.create(pair, None, "DCG@10", budget=300, design="depth", seed=1)
     first = plan.assessments[["qid", "docno"]].merge(labels)
-    plan = plan.extend(100, first)
+    plan = plan.extend(100)
     judged = pd.concat([first, plan.assessments[["qid", "docno"]].merge(labels)])
     with pytest.raises(ValueError, match="no order, .* ask once, at the end: looks=None"):
         plan.gate(judged, 0.02, looks="always", queries="these")

@@ -135,14 +135,18 @@ def test_many_queries_are_thinned_out(graded: pd.DataFrame, monkeypatch: pytest.
     assert part.other_half_width == pytest.approx(whole.other_half_width, rel=0.15)
 
 
-def test_the_choice_is_kept(graded: pd.DataFrame, demo, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:another sample after the parts")
+def test_the_choice_is_kept(graded: pd.DataFrame, tmp_path: Path) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET)
     saved = Plan.load(plan.save(tmp_path / "plan").path)
     assert saved.tables.manifest.choice == plan.tables.manifest.choice
     assert str(saved) == str(plan)
     kept = json.loads((tmp_path / "plan" / "manifest.json").read_text(encoding="utf-8"))["choice"]
     assert set(kept) == {"level", "design", "half_width", "other_design", "other_half_width"}
-    assert "chosen" not in str(saved.extend(50).extend(50, grades=graded, qrels=demo.judge(graded)))
+    assert "chosen" not in str(saved.extend(50).extend(50))
+    sampled_twice = Plan.create(graded, None, "nDCG@10", budget=BUDGET).extend(50)
+    assert sampled_twice.tables.manifest.choice
+    assert "chosen" not in str(sampled_twice)
     census = Plan.create(graded, None, DCG @ 10, budget=1e6)
     assert census.manifest["census"]
     assert "chosen" not in str(census)

@@ -84,7 +84,7 @@ Rounds = tuple[Plan, pd.DataFrame, pd.DataFrame]
 def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float, design: str) -> Rounds:
     one = Plan.create(graded, None, DCG @ 10, budget=budget, design=design, seed=12)
     first = wanted(one, labels)
-    two = one.extend(budget, first, grades=graded)
+    two = one.extend(budget)
     return two, first, pd.concat([first, wanted(two, labels)])
 
 
@@ -151,7 +151,7 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(
     seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
     left = ~plan.tables.rounds[0].sample.drawn & (seen["rank_production"] != seen["rank_candidate"])
     cost = left.sum() + per_query * plan.tables.pool.keys["qid"][left].nunique()
-    everything = plan.status(judged).everything
+    everything = plan.status(judged, None).everything
     assert everything == pytest.approx(plan.manifest["spent"] + cost)
     assert everything < plan.manifest["pool_cost"] == census.manifest["spent"]
-    assert census.status(wanted(census, labels)).everything == pytest.approx(census.manifest["spent"])
+    assert census.status(wanted(census, labels), None).everything == pytest.approx(census.manifest["spent"])

@@ -166,10 +166,10 @@ def test_all_looks_together_keep_their_level(graded: pd.DataFrame, labels: pd.Da
     label, contrast = tables.pool.keys.merge(labels)["label"].to_numpy(), np.array([1.0, -1.0])
     graded_documents = graded_pool(tables.pool, tables.measure, 0.0)
     seen, settings = graded_documents.seen, RoundSettings("surprises", 0.2)
-    sizes = pool_sizes(graded_documents, settings, graded_documents.grades)
+    sizes = pool_sizes(graded_documents, settings)
     truth = float(seen.weight @ seen.values(seen.form.values[label]) @ contrast)
     for _ in range(number):
-        drawn = drawn_by(sizes, sizes.gain, graded_documents, settings, 120.0, rng, None)
+        drawn = drawn_by(sizes, graded_documents, settings, 120.0, rng)
         redrawn = replace(tables, rounds=(drawn,), manifest=replace(tables.manifest, arguments=seeded(tables, rng)))
         redrawn.gain.append(sizes.gain)
         parts = rounds_of_parts(redrawn)

@@ -88,7 +88,7 @@ def judged(labelled: pd.DataFrame, kind: str, rankers: int, how_far: str) -> tup
     truth = labelled[["qid", "docno", "label"]]
     if kind.startswith(IN_ROUNDS):
         first = plan.assessments[["qid", "docno"]].merge(truth)
-        plan = plan.extend(40, first)
+        plan = plan.extend(40)
         new = plan.assessments[["qid", "docno"]].merge(truth)
         part = {"in order": new.head(len(new) // 2), "with a gap": new.drop(new.index[3]), "all": new}[how_far]
         return plan, pd.concat([first, part], ignore_index=True)

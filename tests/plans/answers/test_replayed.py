@@ -71,7 +71,7 @@ def test_interval_and_test_agree_at_the_level(plan: Plan, labels: pd.DataFrame) 
 
 def test_rounds_are_replayed_as_the_one_with_the_largest_weight(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     first = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="depth")
-    second = first.extend(200, wanted(first, labels))
+    second = first.extend(200)
     judged = pd.concat([wanted(first, labels), wanted(second, labels)]).drop_duplicates()
     assert len(second.tables.rounds) == 2
     found, usual = second.compare(judged), by_t(second.compare, judged)

@@ -319,7 +319,7 @@ def test_an_open_question_says_how_many_labels_are_missing(reported) -> None:
     assert pair.low < 0 < pair.high
     assert re.search(r"with 95% confidence, it is between [\d.]+ worse and [\d.]+ better\.$", head.meaning)
     assert found.ahead.looks == "always"
-    assert found.ahead.advice in dict(head.facts)["next"]
+    assert found.ahead.advice[1:] in dict(head.facts)["next"][1:]
     once = further(curve, spent, [pair], np.nan)
     assert once.advice.startswith(f"Judge about {roughly(once.labels)} more documents, and look once.")
     # The error has then fallen far enough.
@@ -387,7 +387,7 @@ def test_a_census_is_exact_and_reassures(rankers, level, reported) -> None:
 
 def test_rounds_and_other_measures(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document")
-    longer = plan.extend(200, demo.judge(plan.assessments))
+    longer = plan.extend(200)
     every = pd.concat([demo.judge(each.assessments) for each in (plan, longer)])
     found = Report.of(longer, every, measure="DCG@5", slices=[])
     assert (found.result.basis.measure, found.check.measure) == ("DCG@5", "DCG@10")

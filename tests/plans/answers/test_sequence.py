@@ -13,7 +13,7 @@ from pt_active import DCG, Plan, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import Block, sequence_of
+from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import in_drawing_order
 
@@ -58,11 +58,6 @@ def truth_of(demo: DemoCollection, labels: pd.DataFrame, kind: str) -> float:
         for name in ("production", "candidate")
     )
     return float((first - second)[sorted(labels.qid.unique())].mean())
-
-
-def doubted(pool: pd.DataFrame) -> pd.DataFrame:
-    """The pool with a grade model that is less sure."""
-    return pool.assign(**{name: 0.6 * pool[name] + 0.1 for name in pool.filter(like="grade_")})
 
 
 def said(status: Status) -> list[object]:
@@ -247,7 +242,7 @@ def test_an_extension_changes_nothing_that_was_said(
 ) -> None:
     """The bets are spread for the first budget, whatever is added to it."""
     plan, some = plans[kind], listed[kind].merge(labels)
-    longer = plan.extend(2.0 if kind == "hours" else 100, some)
+    longer = plan.extend(2.0 if kind == "hours" else 100)
     for part in (40, len(some)):
         before, after = plan.status(some.head(part)), longer.status(some.head(part))
         assert said(before) == said(after)
@@ -259,32 +254,6 @@ def test_an_extension_changes_nothing_that_was_said(
     assert longer.status(pd.concat([some, more])).judged > after.judged
 
 
-@pytest.mark.parametrize("kind", ["documents", "opened"])
-def test_a_refitted_model_goes_on_from_what_is_known(
-    kind: str, demo: DemoCollection, pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
-) -> None:
-    plan, first, truth = plans[kind], listed[kind].merge(labels), truth_of(demo, labels, kind)
-    two = plan.extend(120, first, grades=doubted(pool))
-    assert len(two.tables.rounds) == 2
-    second = two.assessments[["qid", "docno"]].merge(labels)
-    early, before = two.status(pd.concat([first.iloc[:-1], second])), plan.status(first.iloc[:-1])
-    # For what is not judged in the first block the worst case is assumed.
-    whole = two.status(pd.concat([first, second]))
-    assert early.low - 1e-6 <= whole.low <= whole.high <= early.high + 1e-6
-    assert early.high - early.low < before.high - before.low
-    assert early.left_out == before.left_out
-    between = two.status(first)
-    assert said(between) == said(plan.status(first))
-    part = two.status(pd.concat([first, ordered(two, labels).head(20)]))
-    assert between.low - 1e-4 <= part.low < truth < part.high <= between.high + 1e-4
-    assert between.judged < part.judged < part.drawn == early.drawn
-    # A third block goes on to the end.
-    rest = two.extend(1e6, pd.concat([first, second]))
-    status = rest.status(labels.merge(pd.concat([first, second, rest.assessments])[["qid", "docno"]]))
-    assert (status.low, status.value, status.high) == pytest.approx((truth, truth, truth), abs=1e-9)
-    assert (status.judged, status.e_value) == (status.drawn, np.inf)
-
-
 @pytest.mark.filterwarnings("ignore:.*hand-picked")
 def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
     plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
@@ -292,14 +261,6 @@ def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
     for kind, plan in plans.items():
         some = listed[kind].head(90).merge(labels)
         assert said(plan.so_far(some).status(some)) == said(plan.status(some))
-
-
-@pytest.mark.parametrize(
-    ("asked", "budget", "chosen"), [(2, 4.0, True), (2, 3.9, False), (4, 99.0, False), (0, 1.0, True)]
-)
-def test_costs_tell_of_the_next_unit_if_a_cheaper_one_was_paid_for(asked: int, budget: float, chosen: bool) -> None:
-    block = Block(np.arange(4), np.arange(1, 5), np.array([2.0, 1.0, 3.0, 1.0]), asked, budget)
-    assert block.chosen_by_cost is chosen
 
 
 # --- what has no order ------------------------------------------------------------------------------------------------

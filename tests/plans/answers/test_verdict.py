@@ -238,7 +238,7 @@ def lucky(last: float, judged: int = 3) -> Proof:
     """Two draws for the first ranker, and a third one that decides the truth ``2 + last``."""
     size, units = np.array([1.0, 1.0, 3.0]), np.zeros(3)
     population = Units(size, units, size**2, -size, size)
-    return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, judged, BOLD)
+    return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, BOLD)
 
 
 def both(proof: Proof) -> list[Verdict]:

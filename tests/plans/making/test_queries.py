@@ -100,7 +100,7 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
         Plan.create(frame, None, DCG @ 10, cost, budget=budget * unit, seed=5, level="query") for budget in (20, 42)
     )
     one = few.extend(10 * unit)
-    two = Plan.load(one.save(tmp_path / "one").path).extend(12 * unit, labels, texts=frame)
+    two = Plan.load(one.save(tmp_path / "one").path).extend(12 * unit, texts=frame)
     pd.testing.assert_frame_equal(two.queries, many.queries)
     parts = [few.assessments, one.assessments, two.assessments]
     together = pd.concat(parts).sort_values(["qid", "docno"]).reset_index(drop=True)
@@ -198,10 +198,6 @@ def test_an_extension_does_not_change_past_looks(
 
 
 def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    for name, value in (("grades", graded), ("seed", 3)):
-        message = f'order of the queries is drawn already: {name} is for plans with level="document"'
-        with pytest.raises(ValueError, match=message):
-            plan.extend(50, labels, **{name: value})
     run = graded.rename(columns={"score_candidate": "score"})[["qid", "docno", "score"]].dropna()
     for made, budget, message in (
         (plan, 0.01, "budget 0.01 does not pay for the query that comes next, which costs"),

@@ -167,13 +167,12 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
         return
     chance, without = (p.tables.rounds[0].sample.design.inclusion for p in (plan, plain))
     assert not np.allclose(chance, without)
-    qrels = demo.judge(plan.assessments)
-    again, loaded = plan.extend(60, qrels), Plan.load(saved.path).extend(60, qrels)
+    again, loaded = plan.extend(60), Plan.load(saved.path).extend(60)
     pd.testing.assert_frame_equal(again.assessments, loaded.assessments)
     other = replace(plain.tables.manifest.arguments, design=plan.manifest["arguments"]["design"])
     tables = Plan.load(saved.path).tables
     unweighted = Plan._of(replace(tables, manifest=replace(tables.manifest, arguments=other)))
-    assert not unweighted.extend(60, qrels).assessments.equals(again.assessments)
+    assert not unweighted.extend(60).assessments.equals(again.assessments)
 
 
 def test_sizes_of_documents_take_the_weights(graded: pd.DataFrame) -> None:
