@@ -215,7 +215,7 @@ def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
     more = command_line("extend", labels.plan, "--budget", budget, "--out", beside(labels.plan, "-more"))
-    return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
+    return f"Next, draw more:\n  {more}"
 
 
 def _judge_on(state: Status, labels: LabelFiles) -> str:

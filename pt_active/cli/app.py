@@ -77,7 +77,7 @@ COMMANDS: Mapping[str, Listed] = {
     "extend": Listed(
         FURTHER,
         "plans",
-        "Choose more to judge: further queries, or another round of documents.",
+        "Choose more to judge: what comes next in the order of the plan, or another sample.",
         "pt-active extend my-plan --budget 200 --out my-plan-2",
     ),
     "gate": Listed(

@@ -259,4 +259,4 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path) -> str:
         again = f"--budget {rounded_up(row['budget'])} --seed {arguments.seed}"
         return f"{lack}: plan again as before, but with {again}."
     more = command_line("extend", folder, "--budget", rounded_up(lacking), "--out", beside(folder, "-more"))
-    return f"{lack}. Next, draw {'more' if ordered else 'another round'}:\n  {more}"
+    return f"{lack}. Next, draw {'more' if ordered else 'another sample'}:\n  {more}"

@@ -83,7 +83,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Put the file's name in front of the message of any error in reading it, unless it stands there already."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, EOFError, zlib.error) as error:
         if str(error).startswith(f"{os.fspath(path)}: "):
             raise
         if isinstance(error, ArgumentError):

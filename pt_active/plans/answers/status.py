@@ -74,7 +74,7 @@ class Status(Printed):
         more_high: The number of further labels that suffices with a probability of 0.9.
         needed: Total cost that would resolve it four times out of five if the estimate were the truth; NaN if unknown.
         everything: What it costs to judge everything that can change the result: the whole pool, or in a plan of
-            documents those that count, with another round for those that were not drawn.
+            documents those that count.
         cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
         overturned: An earlier verdict, ``"first"``, ``"second"`` or ``"within"``, that what is judged by now shows to
             have been false; None if there is none.

@@ -1,4 +1,4 @@
-"""How is a plan made that draws documents, and how does it go on, in its order or by another round [theory 9]?"""
+"""How is a plan made that draws documents, and how does it go on, in its order or by another sample [theory 9]?"""
 
 from __future__ import annotations
 
