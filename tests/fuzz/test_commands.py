@@ -51,7 +51,7 @@ COMMANDS = [
     f"plan {TRAINED} --budget 30 --level query --out new --depth 4 --cost log-length --texts texts.jsonl",
     "plan --run a=a.run --run b=b.run --grades uniform --max-grade 2 --measure ERR@5 --budget 30 --out new --json",
     "plan --pool pool.parquet --measure RBP --budget 30 --level document --out new --per-query 0.5",
-    f"plan {TRAINED} --level document --design spread --budget 30 --out new --judge past.qrels",
+    f"plan {TRAINED} --level document --design depth --budget 30 --out new --judge past.qrels",
     "export plan --out new.csv --format csv --labels judged.qrels",
     "export docs --out new.jsonl --format prels",
     "status docs judged.csv --margin 0.1 --confidence 0.9",
@@ -60,7 +60,7 @@ COMMANDS = [
     "extend plan --budget 10 --out new",
     "status plan judged.csv --looks end --confidence 0.9 --json",
     "status docs judged.jsonl --missing nonrelevant --first a --second b",
-    "status plan judged.qrels --measure P@3 --missing expected",
+    "status plan judged.qrels --measure P@3 --missing nonrelevant",
     "status plan judged.qrels --missing nonrelevant --measure DCG@3 --json",
     "report plan judged.csv --out new.html --quiet",
     "report docs judged.csv --out new.html --so-far --margin 0.1 --slice qkind --quiet",
@@ -514,7 +514,7 @@ def test_every_foreseeable_failure_is_one_line(
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_warnings_that_are_made_errors_are_one_line(world: Path, tmp_path: Path) -> None:
     shutil.copytree(world, tmp_path / "w", symlinks=True)
-    for line in (COMMANDS[0], COMMANDS[0].replace("DCG@5", "nDCG@10"), "status docs judged.csv --missing nonrelevant"):
+    for line in (COMMANDS[0].replace("DCG@5", "nDCG@10"), "status docs judged.csv --missing nonrelevant"):
         assert complaints(line.split(), tmp_path / "w", codes=(2,)) == []
 
 

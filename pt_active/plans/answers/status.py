@@ -10,7 +10,7 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import ALWAYS, FIRST, PLANNED, SECOND, WITHIN
+from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND, WITHIN
 from pt_active.plans.answers.basis import TOO_FEW, UNTOLD, QueriesMeant, caution_for_new
 from pt_active.plans.answers.gaps import Gap, Said, in_words
 from pt_active.showing.printed import Facts, Printed, plain, printed
@@ -290,6 +290,8 @@ class Status(Printed):
         holds = f"   for {self.population}"
         if self.refusal:
             return f"none{holds}: {self.refusal}"
+        if np.isnan(self.low) and self.looks == PLANNED and 0 < self.n_judged < MIN_LABELS:
+            return f"none{holds}: a look needs {MIN_LABELS} labels"
         return f"{interval}, {self.confidence:.0%}, valid {self.valid}{holds}"
 
     caution = property(caution_for_new)

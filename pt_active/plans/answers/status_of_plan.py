@@ -115,7 +115,7 @@ def _after_parts(sample: PartsInOrder, question: Question, apart: float) -> dict
     margin, value, half = question.margin or 0.0, past.value, past.half_width + apart
     verdict = verdicts(value, half, margin, question.compared)
     at = int((verdict > 0).argmax()) if (verdict > 0).any() else -1
-    known = len(value) > 0 and np.isfinite(half[-1])
+    known = len(value) > 0 and np.isfinite(past.half_width[-1])
     ends = (value[-1] - half[-1], value[-1] + half[-1]) if known else (np.nan, np.nan)
     after = sample.reach + 1 if sample.reach < sample.drawn else None
     resolved, now = at >= 0, past.part(slice(-1, None))

@@ -177,8 +177,6 @@ def extended(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> P
         return _continued(tables, budget, texts)
     new, known = _another_round(tables, budget), judged_before(tables.rounds)
     fresh = replace(new.sample, drawn=new.sample.drawn & ~known)
-    if not fresh.drawn.any():
-        raise ValueError("another sample of this budget asks for no document that is not asked for already; raise it")
     new = replace(new, sample=replace(new.sample, spent=float(graded_of(tables).prices.spent(fresh.drawn).sum())))
     entries = [*tables.manifest.rounds, round_entry(new, budget)]
     return _with_rounds(tables, [*tables.rounds, new], entries, worklist(tables.pool, fresh, texts))

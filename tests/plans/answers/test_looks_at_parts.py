@@ -118,6 +118,17 @@ def test_other_samples_of_documents_have_no_parts(graded: pd.DataFrame, labels: 
         plan.status(wanted_of(plan, labels), looks=PLANNED)
 
 
+@pytest.mark.parametrize(("budget", "looks"), [(60, [3, 4, 5]), (25, [5])])
+def test_looks_before_the_last_one_need_thirty_labels(
+    budget: int, looks: list[int], graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    plan = Plan.create(graded, None, "nDCG@10", budget=budget, level="document", design="surprises", seed=1)
+    states = {parts: plan.status(first(plan, labels, parts)) for parts in range(1, 6)}
+    assert [parts for parts, state in states.items() if np.isfinite(state.low)] == looks
+    assert all(state.resolution is None for parts, state in states.items() if parts not in looks)
+    assert "interval    none   for these 120 queries: a look needs 30 labels" in str(states[1])
+
+
 def test_one_ranker_is_known_within_a_margin(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     alone = graded.drop(columns=["rank_candidate"])
     plan = Plan.create(alone[alone["rank_production"] >= 0], None, "AP", budget=400, design="surprises", seed=4)
