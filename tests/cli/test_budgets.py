@@ -75,7 +75,7 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
     assert float(more) > 0
     run("plan", *RUNS, *TRAINING, *PILOT, "--design", "depth", "--measure", "DCG@5", "--out", "depth")
     (more,) = re.findall(
-        r"Next, draw another round:\n  pt-active extend depth --budget ([0-9]+)",
+        r"Next, draw another sample:\n  pt-active extend depth --budget ([0-9]+)",
         run("budget", "depth", "--width", "0.05"),
     )
     assert float(more) > 0
