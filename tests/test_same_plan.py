@@ -278,7 +278,7 @@ def test_processors_agree(setting: str, native: tuple[Path, dict[str, list[Any]]
     assert list(found) == list(expected)
     for name, said in found.items():
         for one, other in zip(said, expected[name], strict=True):
-            equal = other if isinstance(other, str) else pytest.approx(other, rel=1e-9, abs=1e-9, nan_ok=True)
+            equal = other if isinstance(other, str) else pytest.approx(other, rel=1e-9, abs=1e-12, nan_ok=True)
             assert one == equal, name
 
 

@@ -37,8 +37,8 @@ MAX_MISFIT = 3.5
 _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
 """Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""
 
-_STEPS, _HALVINGS, _SMALLEST = 25, 10, 1e-10
-"""The most steps of Newton's method, how often each is halved, and the share of the loss below which they end."""
+_STEPS, _HALVINGS, _CLOSE = 25, 10, 1e-6
+"""The most steps of Newton's method, how often each is halved, and the size from which on one is the last."""
 
 
 class Surprises(NamedTuple):
@@ -337,7 +337,7 @@ def _by_level(sides: np.ndarray, top: int) -> np.ndarray:
 
 
 def _ridge(matrix: np.ndarray, offset: np.ndarray, above: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """The coefficients of logistic regression with an offset, by Newton's steps, which never raise the loss."""
+    """The coefficients of logistic regression with an offset, by Newton's steps; the loss falls until the last."""
     line = np.zeros(matrix.shape[1])
 
     def loss(line: np.ndarray) -> float:
@@ -349,11 +349,11 @@ def _ridge(matrix: np.ndarray, offset: np.ndarray, above: np.ndarray, penalty: n
         chance = _chance(offset + matrix @ line)
         slope = matrix.T @ (above - chance) - penalty * line
         step = np.linalg.solve((matrix.T * (chance * (1 - chance))) @ matrix + np.diag(penalty), slope)
+        if np.abs(step).max() <= _CLOSE:
+            return line + step
         shorter = (step / 2.0**halving for halving in range(_HALVINGS))
         new = next((each for each in shorter if loss(line + each) < now), None)
         if new is None:
             break
-        line, before, now = line + new, now, loss(line + new)
-        if before - now <= _SMALLEST * before:
-            break
+        line, now = line + new, loss(line + new)
     return line
