@@ -131,7 +131,11 @@ def judged_values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np
 
 def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
     """float64[N], the probability that any of the rounds draws a document, of those that were drawn; 0 elsewhere."""
-    never = np.prod([1 - each.sample.chance(pool.query_of_document) for each in rounds], axis=0)
+    query, never = pool.query_of_document, np.ones(len(pool.docno))
+    for each in rounds:
+        # A sample has no probability of a document whose query it did not open; its design has.
+        sample = each.sample
+        never *= 1 - np.where(sample.drawn, sample.chance(query), sample.design.chance(query))
     return np.where(judged_before(rounds), 1 - never, 0.0)
 
 

@@ -15,6 +15,7 @@ from pt_active.frames.clocks import clocks
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
 from pt_active.plans.making.documents import clock_of, graded_of, round_settings
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import round_chance
 from pt_active.plans.making.pool import graded_pool
 from pt_active.plans.making.queries import draw, sample_columns
 from pt_active.relevance.costs import Cost
@@ -247,3 +248,21 @@ def test_transformers_have_the_default_of_plans(measure: object, drawing: str | 
     for refused in (sizes, SamplingDistribution(measure, design="surprises")):
         with pytest.raises(ValueError, match=message):
             refused(graded)
+
+
+@pytest.mark.filterwarnings("ignore:another sample after the parts")
+def test_the_chance_of_a_document_is_that_of_any_of_the_samples(graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", design="depth", seed=4)
+    chances = []
+    for each in (plan, plan.extend(150), plan.extend(1e6)):
+        drawn = judged_before(each.tables.rounds)
+        chance = round_chance(each.tables.pool, each.tables.rounds)
+        assert (chance[~drawn] == 0).all()
+        chances.append(chance)
+    first, more, every = chances
+    asked = plan.tables.pool.keys.assign(chance=first).merge(plan.assessments)
+    np.testing.assert_allclose(asked["chance"], asked["inclusion"])
+    uncertain = (first > 0) & (first < 1)
+    assert (more[uncertain] > first[uncertain]).all()
+    assert (more <= 1).all()
+    np.testing.assert_allclose(every[every > 0], 1)
