@@ -7,7 +7,6 @@ A new public name goes into `NAMES`, a module that is worth knowing into `MODULE
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
@@ -86,21 +85,14 @@ NAMES = {
         Estimate
         Estimate.confidence_interval
         Comparison
-        Comparison.confidence_interval
         Comparison.to_frame
-        Comparison.to_dict
         Ranking
-        Ranking.to_frame
         Ranking.pairs
         GradeReport
         Status
-        Status.to_dict
         Report.of
         Report.headline
         Report.save
-        Report.to_html
-        Report.to_json
-        Report.to_dict
         ModelCheck.of
         Experiment
     """,
@@ -110,23 +102,16 @@ NAMES = {
         Audit.estimate
         Audit.compare
         Audit.rank
-        Audit.save
-        Audit.load
-        Audit.export
     """,
     "Testing in rounds": """
         ActiveTest
         ActiveTest.create
         ActiveTest.next_round
         ActiveTest.estimate
-        ActiveTest.save
-        ActiveTest.load
     """,
     "Learning algorithms": """
         compare_learners
         LearnerComparison
-        LearnerComparison.confidence_interval
-        LearnerComparison.to_frame
     """,
 }
 """Heading → the names below it, a line each."""
@@ -135,7 +120,7 @@ WITHOUT_ARGUMENTS = {"DCG", "ERR"}
 """Measures, which are written as in `ir_measures`."""
 
 RESULTS = {"Estimate", "Comparison", "Ranking", "GradeReport", "Status", "Gate", "LearnerComparison"}
-"""Answers that nobody makes by hand, of which the fields matter."""
+"""Answers, which nobody makes by hand."""
 
 MODULES: dict[str, str] = {
     "pt_active.frames.trec": "read_run read_qrels",
@@ -164,8 +149,8 @@ HEAD = """\
 # API
 
 *Which public names are there, and with which arguments?* Each row has a name of `pt_active`, its signature, and the
-first sentence of its docstring. For types, units and errors, use `help(pt_active.Plan.create)`. `python .ci/api.py`
-makes the page.
+first sentence of its docstring. `help(pt_active.Plan.create)` has types, units and errors, and `help(pt_active.Status)`
+the fields of a result. `python .ci/api.py` makes the page.
 """
 
 MODULES_HEAD = """\
@@ -173,8 +158,8 @@ MODULES_HEAD = """\
 
 `import pt_active` does not give these names; import them from their module.
 
-| module | names | what it is about |
-|---|---|---|
+| module | names |
+|---|---|
 """
 
 
@@ -196,21 +181,13 @@ def signature(name: str, thing: object) -> str:
     return str(inspect.Signature(parameters))
 
 
-def fields(name: str, thing: object) -> str:
-    """The fields of a result in words; empty for all else."""
-    if name not in RESULTS or not dataclasses.is_dataclass(thing):
-        return ""
-    named = ", ".join(f"`{field.name}`" for field in dataclasses.fields(thing) if field.name[0] != "_")
-    return f" Fields: {named}."
-
-
 def sections() -> Iterator[str]:
     """The tables of public names."""
     for heading, names in NAMES.items():
         yield f"## {heading}\n\n| name | what it is |\n|---|---|"
         for name in names.split():
             thing = attrgetter(name)(pt_active)
-            yield f"| `{name}{signature(name, thing)}` | {summary(thing)}{fields(name, thing)} |"
+            yield f"| `{name}{signature(name, thing)}` | {summary(thing)} |"
         yield ""
 
 
@@ -225,7 +202,7 @@ def modules() -> Iterator[str]:
         for name in names.split():
             attrgetter(name)(module)
         listed = ", ".join(f"`{name}`" for name in names.split())
-        yield f"| `{path}` | {listed} | {summary(module)} |"
+        yield f"| `{path}` | {listed} |"
 
 
 def page() -> str:
