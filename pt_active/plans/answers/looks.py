@@ -215,8 +215,10 @@ class _Rounds(Growing):
     def everything(self) -> float:
         """What is drawn costs, and all others that matter to the result."""
         pool, per_query = self.tables.pool, self.tables.manifest.arguments.per_query
-        matter = (gain_of(self.tables) > 0) & ~judged_before(self.tables.rounds)
-        opened = len(np.unique(pool.query_of_document[matter]))
+        drawn = judged_before(self.tables.rounds)
+        matter = (gain_of(self.tables) > 0) & ~drawn
+        query = pool.query_of_document
+        opened = len(np.setdiff1d(query[matter], query[drawn]))
         return float(self.spent[-1] + pool.document_cost[matter].sum() + per_query * opened)
 
     def _samples(self) -> list[list[Any]]:

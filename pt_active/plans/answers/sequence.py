@@ -83,6 +83,10 @@ class UnitSource(ABC):
     def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
         """The units, and what labels let them contribute."""
 
+    def everything(self, units: Units) -> float:
+        """What it costs to judge what the plan asks for, and all else that can change a contrast."""
+        return float(self.order.cost.sum())
+
     def stakes(self, units: Units, alpha: float) -> Stakes:
         """How bets on the units are spread; they must not depend on the order to come."""
         arguments, cost = self.tables.manifest.arguments, self.order.cost
@@ -167,6 +171,13 @@ class _Documents(UnitSource):
             seen = seen_by(self.tables.measure, pool)
             self.kept[contrast] = document_units(seen, pool.grades, self.succession, weights)
         return self.kept[contrast]
+
+    def everything(self, units: Units) -> float:
+        counts = units.high > units.low
+        counts[: self.order.asked] = True
+        drawn = np.zeros(len(self.tables.pool.docno), dtype=bool)
+        drawn[self.order.documents[counts]] = True
+        return float(self.succession.prices.spent(drawn).sum())
 
     def stakes(self, units: Units, alpha: float) -> Stakes:
         return document_stakes(units, self.succession, float(self.tables.manifest.arguments.budget or 0), alpha)

@@ -184,7 +184,9 @@ def status_of(
         beside = status_of(sequence, turned, proof, other, point.beside)
     paid, spent, judged = progress.paid, progress.spent, progress.judged
     ahead = nothing_foreseen(bool(verdict.resolution)) if ahead is None else ahead
+    everything = sequence.source.everything(proof.units)
     about: dict[str, Any] = _about(sequence.source.tables, question, point) | ahead
+    about["needed"] = float(np.minimum(about["needed"], everything))
     return Status(
         **about,
         beside=beside,
@@ -202,7 +204,7 @@ def status_of(
         spent=float(paid[-1]),
         budget=float(spent[progress.drawn]),
         next_look=judged + 1 if judged < progress.drawn else None,
-        everything=float(spent[-1]),
+        everything=everything,
         overturned=RESOLUTIONS.get(verdict.overturned),
         open=progress.open,
     )

@@ -149,9 +149,13 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(
     judged = wanted(plan, labels)
     ranks = plan.tables.pool.keys.merge(frame, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
     seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
-    left = ~plan.tables.rounds[0].sample.drawn & (seen["rank_production"] != seen["rank_candidate"])
-    cost = left.sum() + per_query * plan.tables.pool.keys["qid"][left].nunique()
-    everything = plan.status(judged, None).everything
-    assert everything == pytest.approx(plan.manifest["spent"] + cost)
-    assert everything < plan.manifest["pool_cost"] == census.manifest["spent"]
-    assert census.status(wanted(census, labels), None).everything == pytest.approx(census.manifest["spent"])
+    drawn, qid = plan.tables.rounds[0].sample.drawn, plan.tables.pool.keys["qid"]
+    left = ~drawn & (seen["rank_production"] != seen["rank_candidate"])
+    cost = left.sum() + per_query * len(set(qid[left]) - set(qid[drawn]))
+    for looks in (None, "always"):
+        state = plan.status(judged, looks)
+        assert state.everything == pytest.approx(plan.manifest["spent"] + cost)
+        assert state.everything < plan.manifest["pool_cost"] == census.manifest["spent"]
+        assert not state.needed > state.everything
+        done = census.status(wanted(census, labels), looks)
+        assert done.everything == pytest.approx(census.manifest["spent"])

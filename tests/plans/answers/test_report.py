@@ -548,6 +548,14 @@ def test_what_holds_at_any_time_is_told_for_both_kinds_of_queries(so_far) -> Non
         Report.of(plan, qrels, status=new)
 
 
+@pytest.mark.parametrize("rankers", [ONE, APART])
+def test_what_is_known_for_certain_is_one_number(rankers, pool, demo) -> None:
+    plan = Plan.create(of_rankers(pool, rankers), None, DCG @ 10, budget=1e6, level="document", seed=1)
+    qrels = demo.judge(plan.assessments)
+    found = Report.of(plan, qrels, status=plan.status(qrels, margin=0.1))
+    assert found.headline.meaning.endswith("was judged, so it is exact.")
+
+
 def test_an_open_question_has_no_second_verdict(so_far) -> None:
     found, _, _ = so_far(40, 300)
     assert not found.status.resolved

@@ -14,6 +14,7 @@ from pt_active.frames.checks import how_many
 from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import Seen, cost_of_one_look
+from pt_active.inference.ties import difference
 from pt_active.plans.answers.forecast import Forecast, method_of
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook
@@ -150,7 +151,8 @@ def _of_status(status: Status) -> Difference:
     """The difference with the interval that is valid at all looks."""
     assert status.second is not None
     ends = status.first, status.second, status.value, status.low, status.high
-    return Difference(*ends, status.confidence, status.winner, None, status.standard_error)
+    known = bool(difference(status.high, status.low) == 0)
+    return Difference(*ends, status.confidence, status.winner, None, status.standard_error, known)
 
 
 def for_others(result: Result, status: Status | None) -> tuple[Difference, ...]:

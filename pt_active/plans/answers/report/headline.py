@@ -12,6 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
+from pt_active.inference.ties import difference
 from pt_active.plans.answers.basis import EVERYTHING, Basis
 from pt_active.plans.answers.ranking import Ranking, Result
 from pt_active.plans.answers.report.differences import Difference, Further, RelativeChange, for_others, without_shares
@@ -128,7 +129,8 @@ def _of_one(result: Estimate, status: Status | None, facts: Facts) -> Headline:
     if status is not None:
         value, low, high, level = status.value, status.low, status.high, status.confidence
     number = with_interval(value, low, high)
-    meaning = _exact(result.name) if result.certain else _between(low, high, level)
+    known = result.certain or difference(high, low) == 0
+    meaning = _exact(result.name) if known else _between(low, high, level)
     answer = f"{result.name} has {measure} {number}." if np.isfinite(value) else f"{result.name} has no {measure} yet."
     question = f"How good is {result.name}?"
     return Headline(question, MEASURED, answer, measure, number, "", "", meaning, facts)
@@ -151,7 +153,7 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
     measure, of = result.basis.measure, pair.what
     known = bool(np.isfinite(pair.value))
     number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
-    always = status is not None and status.looks is not None and pair.has_interval
+    always = status is not None and status.looks is not None and pair.has_interval and not pair.certain
     meaning = _meant(pair) + (f" The interval is valid {status.valid}." if always and status else "")
     return Headline(question, state, answer, measure, number, of, in_percent(pair.relative), meaning, facts)
 
