@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ir_measures.measures as irm
+import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, some
@@ -31,7 +33,7 @@ from pt_active.plans.answers.report.differences import budget_table, foreseen
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
+from pt_active.plans.answers.status_of_plan import missing_policy, plan_status, worst_of
 from pt_active.plans.estimating import Estimating
 from pt_active.plans.making.judgments import as_qrels, records_given
 from pt_active.plans.making.queries import has_order
@@ -109,7 +111,10 @@ class Answering(Estimating):
         with working("looking at the labels"):
             if every:
                 return pair_status(self.tables, labels, question, records).with_said(said, given)
-            return plan_status(self.tables, labels, question, records).with_said(said, given)
+            state = plan_status(self.tables, labels, question, records).with_said(said, given)
+            if state.filled and np.isfinite(state.low):
+                state = replace(state, worst=worst_of(self.tables, as_qrels(qrels, records), question, records))
+            return state
 
     def _pair(self, first: str | None, second: str | None) -> tuple[int, ...]:
         """The two rankers that are compared, or the only one."""

@@ -11,10 +11,10 @@ import pandas as pd
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.plans.answers.agreement import Agreement, agreement_of
-from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.judged import Contrast, LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
+from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan, with_worst_case
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import KeptArtifact
@@ -85,8 +85,11 @@ class Estimating(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
-        judged = self._judged(qrels, records, how)
-        return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
+        labelled, records = self._labelled(qrels, records)
+        judged, found = judged_with(labelled, records, how), {}
+        for s, name in enumerate(judged.names):
+            found[name] = with_worst_case(judged.estimate(s, how), labelled, Contrast(s), how, records)
+        return found
 
     def compare(
         self,
@@ -113,7 +116,9 @@ class Estimating(KeptArtifact[PlanTables]):
         """
         one, other = named_pair(self.rankers, first, second)
         how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
-        return self._judged(qrels, records, how).compare(one, other, how)
+        labelled, records = self._labelled(qrels, records)
+        found = judged_with(labelled, records, how).compare(one, other, how)
+        return with_worst_case(found, labelled, Contrast(one, other), how, records)
 
     def rank(
         self,
@@ -137,14 +142,16 @@ class Estimating(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
-        return rank_judged(self._judged(qrels, records, how), how, correction)
+        return rank_judged(judged_with(*self._labelled(qrels, records), how), how, correction)
 
-    def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
-        """The sample with its labels, and with the error of the judges if there are records."""
+    def _labelled(
+        self, qrels: pd.DataFrame, records: pd.DataFrame | None
+    ) -> tuple[LabelledPlan[Any], pd.DataFrame | None]:
+        """The plan with its labels, and the records of several judges if there are any."""
         said = records_given(qrels, records)
         check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
         checked = None if said is None else records_of_plan(self.tables, said)
-        return judged_with(labelled_plan(self.tables, as_qrels(qrels, said)), checked, how)
+        return labelled_plan(self.tables, as_qrels(qrels, said)), checked
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """Measure how well the judges agree: Krippendorff's alpha, and kappa of each pair [theory 12].

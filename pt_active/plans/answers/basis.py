@@ -36,7 +36,8 @@ class Basis:
             that could never be drawn, and a margin if a few documents carry most of the error.
         unreached: Share of the model's variance in documents that could never be drawn.
         caution: What limits the trust in the estimate; ``interval_caution`` in the interval, or why there is none;
-            ``stopping_caution`` if the plan was cut to its judged part.
+            ``stopping_caution`` if the plan was cut to its judged part; ``skipped`` says what the interval is in the
+            worst case where labels that lack count as not relevant.
         model_caution: What the labels say against the grade model. A bad model costs precision; an estimate depends on
             it only for documents that are ``unreached``.
         unknown: The labels of the plan's queries that belong to no document of the plan: their ``number``, an
@@ -65,6 +66,7 @@ class Basis:
     interval_caution: str = ""
     model_caution: str = ""
     stopping_caution: str = ""
+    skipped: str = ""
     unknown: Strays = NO_STRAYS
     error_of_judges: float | None = None
     judged_twice: float | None = None

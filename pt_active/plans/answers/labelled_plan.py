@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import ir_measures.measures as irm
 import numpy as np
@@ -30,6 +30,9 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
+
+
+Result = TypeVar("Result", Estimate, Comparison)
 
 
 def asked(tables: PlanTables, measure: str | irm.Measure | None = None, *how: Any, **named: Any) -> How[irm.Measure]:
@@ -153,6 +156,43 @@ def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: 
     """The sample with its labels, whose results contain the error of the judges if there are records [theory 12]."""
     judged = labelled.judged(how)
     return judged if records is None else replace(judged, judges=_error_of_judges(labelled, records, how))
+
+
+def with_worst_case(
+    result: Result, labelled: LabelledPlan[Any], contrast: Contrast, how: How[Any], records: pd.DataFrame | None
+) -> Result:
+    """The result, whose note says what the interval is in the worst case if labels are missing."""
+    if not result.missing:
+        return result
+    low, high = worst_case(labelled, contrast, how, records)
+    said = (
+        "people need not skip at random: whatever the grades of the labels that are missing, the interval lies within "
+        f"[{low:.4f}, {high:.4f}]"
+    )
+    return replace(result, basis=replace(result.basis, skipped=said))
+
+
+def worst_case(
+    labelled: LabelledPlan[Any], contrast: Contrast, how: How[Any], records: pd.DataFrame | None
+) -> tuple[float, float]:
+    """The lowest and the highest end of intervals if missing labels are 0, or what moves the estimate down or up most.
+
+    Each is the grade that would do so if it were the only one that is missing.
+    """
+    tables = labelled.tables
+    rows = np.flatnonzero(wanted_documents(tables) & (labelled.label < 0))
+    label = labelled.label.copy()
+    label[rows] = 0
+    weights = contrast.weights(len(tables.pool.names))
+    change = replace(labelled, label=label).changes(weights, how)[rows]
+    ends = []
+    for grades in (0, change.argmin(axis=1), change.argmax(axis=1)):
+        label[rows] = grades
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            judged = judged_with(replace(labelled, label=label.copy(), _kept={}), records, how)
+            ends.append(judged.result(contrast, how).confidence_interval())
+    return min(each.low for each in ends), max(each.high for each in ends)
 
 
 def _error_of_judges(

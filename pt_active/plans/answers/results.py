@@ -75,7 +75,8 @@ class _Inference(Charted):
         other, new = self.beside, ""
         if other and other.population and np.isfinite(other.confidence_interval().low):
             new = other.population.caution
-        said = self._sample_note, new, self.basis.stopping_caution, self.basis.unknown.caution
+        basis = self.basis
+        said = self._sample_note, new, basis.stopping_caution, basis.skipped, basis.unknown.caution
         return "; ".join(filter(None, said))
 
     @property

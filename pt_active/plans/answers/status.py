@@ -80,7 +80,8 @@ class Status(Printed):
             have been false; None if there is none.
         unknown: The labels of the plan's queries that belong to no document of the plan, as in `Basis`.
         blocked: The documents that were passed over and have no label, the first of them first.
-        filled: How many documents that were passed over count as not relevant, as was asked for.
+        filled: How many documents that were passed over count as not relevant, as was asked for; ``worst`` has the ends
+            of the interval in the worst case of their labels, NaN if there is none.
         open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict
             assume the worst case, and so hold whatever their labels are; the estimate ends before the first of them.
         due: How many documents have a label that does not count yet, since another judge is asked.
@@ -129,6 +130,7 @@ class Status(Printed):
     unknown: Strays = NO_STRAYS
     blocked: tuple[Gap, ...] = ()
     filled: int = 0
+    worst: tuple[float, float] | None = None
     open: int = 0
     due: int = 0
     changed: int = 0
@@ -387,7 +389,9 @@ class Status(Printed):
         facts += self.gap_facts
         if self.filled:
             counted = f"{how_many('document', self.filled)} without a label counted as not relevant"
-            facts.append(("filled", f"{counted}, {MISLEADS}"))
+            low, high = self.worst or (np.nan, np.nan)
+            worst = f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else "unknown"
+            facts.append(("filled", f"{counted}, {MISLEADS}; in the worst case the interval is {worst}"))
         if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown.number:

@@ -15,7 +15,13 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, Seen, cost_of_one_look, cost_to_resolve, prospect, verdicts
 from pt_active.plans.answers.basis import TOO_FEW, UNTOLD
-from pt_active.plans.answers.labelled_plan import Point, at_the_end, points_so_far
+from pt_active.plans.answers.labelled_plan import (
+    Point,
+    at_the_end,
+    labelled_plan,
+    points_so_far,
+    worst_case,
+)
 from pt_active.plans.answers.looks import Growing, PartsInOrder, Question, growing
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
@@ -59,6 +65,17 @@ def state_of(tables: PlanTables, label: np.ndarray, question: Question, records:
     if question.looks == ALWAYS:
         return _proved_status(sequence_of(tables, label, question.measure, question.bridged), question, point)
     return status_of_looks(growing(tables, label, question.bridged), question, point, records)
+
+
+def worst_of(
+    tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None
+) -> tuple[float, float]:
+    """The ends of the interval in the worst case of the labels that people passed over."""
+    if question.looks is None:
+        how = replace(question.how, missing="nonrelevant")
+        return worst_case(labelled_plan(tables, qrels), question.contrast, how, records)
+    state = plan_status(tables, qrels, question, records)
+    return state.low, state.high
 
 
 def with_strays(status: Status, strays: Strays) -> Status:

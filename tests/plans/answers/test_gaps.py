@@ -56,7 +56,8 @@ def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
     other = plan.status(skipped, missing="nonrelevant")
     assert other.filled == 1
     assert other.blocked == ()
-    assert replace(other, filled=0) == plan.status(as_zero)
+    assert replace(other, filled=0, worst=None) == plan.status(as_zero)
+    assert other.worst == (bridged.low, bridged.high)
     assert "1 document without a label counted as not relevant, which misleads if people pass over what" in str(other)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,3 +100,34 @@ def test_one_ranker_has_no_sign(demo: DemoCollection, grades: OrderedLogitGrades
     plan = Plan.create(pool, demo.topics, DCG @ 10, budget=600, seed=3, level="query")
     status = plan.status(prefix(plan, labels, 9), margin=0.1)
     assert f"estimate    {status.value:.4f}   SE" in str(status)
+
+
+@pytest.mark.parametrize(
+    ("measure", "how"), [("DCG@10", {"level": "query"}), ("DCG@10", {"level": "document"}), ("nDCG@10", {})]
+)
+def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonrelevant(
+    measure: str, how: dict, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    """People skip what is relevant and stands higher in the ranking of the better one, which then seems worse."""
+    plan = Plan.create(graded, None, measure, budget=600, seed=1, **how)
+    whole = wanted(plan, labels)
+    ranks = whole.merge(graded, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
+    ranks = ranks.where(ranks >= 0, 99)
+    favours = (ranks["rank_candidate"] < ranks["rank_production"]) & (whole["label"].to_numpy() > 0)
+    kept, truth = whole[~favours.to_numpy()], plan.compare(whole).difference
+    found = plan.compare(kept, missing="nonrelevant")
+    assert (plan.compare(whole).winner, found.winner) == ("candidate", "production")
+    said = re.search(r"people need not skip at random: .* lies within \[(\S+), (\S+)\]", found.note)
+    assert said is not None
+    low, high = map(float, said.groups())
+    assert low < truth < high
+    own = found.confidence_interval()
+    assert low < own.low < own.high < high + 1e-4
+    assert "skip at random" in plan.estimate(kept, missing="nonrelevant")["candidate"].note
+    assert not plan.compare(whole).basis.skipped
+    said_by_ann = whole.assign(annotator="ann", time="", status="judged").astype({"label": object})
+    said_by_ann.loc[favours.to_numpy(), ["label", "status"]] = [None, "skipped"]
+    state = plan.status(said_by_ann, None, missing="nonrelevant")
+    assert state.winner == "production"
+    assert state.worst == pytest.approx((low, high), abs=1e-4)
+    assert f"in the worst case the interval is [{low:.4f}, {high:.4f}]" in str(state)

@@ -21,7 +21,7 @@ from pt_active.plans.answers.agreement import agreement_of
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.gaps import filled, said_of
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
-from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
+from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan, with_worst_case
 from pt_active.plans.answers.looks import USUAL, Question, looks_asked
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
@@ -113,6 +113,9 @@ class Report(Findings):
         labelled = labelled_plan(tables, qrels)
         judged = judged_with(labelled, records, how)
         result = _result(judged, how, first, second)
+        if not isinstance(result, Ranking):
+            contrast = Contrast(*(_places(judged.names, result) or (0,)))
+            result = with_worst_case(result, labelled, contrast, how, records)
         if status is not None:
             _check_status(status, result)
         with warnings.catch_warnings():
