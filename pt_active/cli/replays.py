@@ -156,13 +156,12 @@ def demo(out: Path = option(Path("demo-out"), "The folder to create.", "DIR")) -
     """Plan, judge and compare on a simulated collection, where the truth is known."""
     from rich.console import Console
 
-    from pt_active.demo.picture import write_demo
-    from pt_active.demo.run import run_demo
+    from pt_active.demo.run import run_demo, write_demo
 
     check_new(out)
     with Console(stderr=True).status("simulating, planning, judging …"):
         result = run_demo(SEED)
         write_demo(result, out)
     again = command_line("status", out / "plan", out / "judgments.csv")
-    hint = f"The picture is {out / 'demo.png'}. To make the same comparison yourself:\n  {again}"
+    hint = f"To make the same comparison yourself:\n  {again}"
     return Answer({"folder": str(out)} | result.to_dict(), str(result), hint)

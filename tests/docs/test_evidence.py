@@ -18,7 +18,7 @@ FOLDER = DOCS / "evidence"
 TABLES = sorted(path.stem for path in FOLDER.glob("*.csv") if path.stem != "pictures")
 PICTURES = pd.read_csv(FOLDER / "pictures.csv", keep_default_na=False)
 
-SCREENS = {"demo.png", "judge.png", "judge-phone.png", "judge-organiser.png"}
+SCREENS = {"judge.png", "judge-phone.png", "judge-organiser.png"}
 """Pictures of screens, which show no measurement."""
 
 

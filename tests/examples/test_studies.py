@@ -40,6 +40,7 @@ STUDIES = {
     "document_league": Study("POOL --quick --csv OUT/x.csv", "x.csv", {"MEASURES": ("DCG@10",)}),
     "simulator": Study("--repetitions 6", small={"QUERIES": (50,), "DIFFERENCES": (0.4, 0.8), "SHARES": (0.2, 0.4)}),
     "evidence_pictures": Study("--out OUT", "evidence-verdict.png evidence-coverage.png", page=False),
+    "demo_picture": Study("--out OUT/x.png", "x.png", {"REPETITIONS": 10}, page=False),
     "document_saving": Study("POOL --quick --out OUT/x.png", "x.png", page=False),
     "document_worst": Study("POOL --repetitions 20", small={"SPOILERS": {"fitted": np.copy}, "MEASURES": ("DCG@10",)}),
     "lowest_cells": Study(

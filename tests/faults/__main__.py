@@ -32,11 +32,10 @@ KINDS = (*FAULTS, "flips", *OF_STORES)
 
 
 def demonstration() -> Writer:
-    """The demo's folder with a plan, tables and a picture."""
-    from pt_active.demo.picture import write_demo
-    from pt_active.demo.run import run_demo
+    """The demo's folder with a plan and tables."""
+    from pt_active.demo.run import run_demo, write_demo
 
-    demo = run_demo(7, None)
+    demo = run_demo(7)
     return Writer(lambda path: write_demo(demo, path))
 
 
