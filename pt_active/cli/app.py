@@ -86,6 +86,12 @@ COMMANDS: Mapping[str, Listed] = {
         "Decide whether a ranker may replace another; the exit code gives the answer.",
         "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
+    "sample-queries": Listed(
+        FURTHER,
+        "logs",
+        "Draw queries of a log that is larger than memory by their traffic, to plan from their runs.",
+        "pt-active sample-queries --run a='a-*.parquet' --weight traffic --size 10000 --out sampled",
+    ),
     "simulate": Listed(
         FURTHER,
         "replays",
@@ -160,7 +166,7 @@ def _loaded(name: str, listed: Listed) -> Any:
     from pt_active.cli.project import COMMANDS
 
     module = import_module(f"pt_active.cli.{listed.file}")
-    function = getattr(module, name, None) or getattr(module, f"{name}_")
+    function = getattr(module, name.replace("-", "_"), None) or getattr(module, f"{name}_")
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     shown = "\n\n".join([*(" ".join(each.split()) for each in paragraphs), f"\b\nExample:\n{listed.example}"])
     takes = COMMANDS.get(name, ()) if listed.title else ()

@@ -83,7 +83,7 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
     assert gate.exit_code in (0, 1, 3), gate.output
     examples["simulate"] += " --repetitions 5 --depth 6"
     example("simulate")
-    assert set(examples) == {"import", "demo"}
+    assert set(examples) == {"import", "demo", "sample-queries"}
 
 
 def test_help_and_version():
