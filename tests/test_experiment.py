@@ -114,10 +114,8 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"test": "t"}, TypeError, "would ignore the sampling weights"),
-        ({"dataframe": False}, TypeError, "dataframe=False is not supported: the answer is a frame"),
-        ({"round": -1}, ValueError, "round must be "),
-        ({"round": {"DCG@10": 1.5}}, ValueError, "round must be "),
+        ({"test": "t"}, TypeError, "unexpected keyword argument 'test'"),
+        ({"names": ["a", "a"]}, ValueError, "names must be different, one for each of 2 systems, got 'a', 'a'"),
         ({"missing": "expected"}, ValueError, "unknown missing 'expected'; it is one of error, nonrelevant$"),
         ({"correction": "holm"}, ValueError, "needs a baseline"),
         ({"correction": "tukey", "baseline": 0}, ValueError, "use Plan.rank"),
@@ -129,14 +127,15 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
         ({"baseline": 7}, ValueError, "unknown baseline 7"),
         ({"queries": "all"}, ValueError, "queries must be 'these' or 'new', got 'all'"),
         ({"clusters": "qneed"}, ValueError, "there is no column 'qneed'"),
-        ({"highlight": "glow"}, ValueError, "unknown highlight"),
     ],
 )
 def test_bad_arguments(
     plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, arguments: dict, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        Experiment(demo.runs, plan, qrels, [DCG @ 10], **arguments)
+        Experiment(
+            list(demo.runs.values()) if "names" in arguments else demo.runs, plan, qrels, [DCG @ 10], **arguments
+        )
 
 
 def test_normalised_measures_warn_of_an_unjudged_pool(demo, plan, qrels) -> None:
@@ -170,11 +169,29 @@ def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection
     ]
 
 
-def test_measures_may_have_decimal_places_of_their_own(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    exact = Experiment(demo.runs, plan, qrels, [DCG @ 10, "ERR@5"])
-    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10, "ERR@5"], round={"DCG@10": 1, "ERR@5": 3})
-    for name, places in (("DCG@10", 1), ("ERR(max_rel=3)@5", 3)):
-        for end in ("", " low", " high"):
-            assert frame[f"{name}{end}"].tolist() == exact[f"{name}{end}"].round(places).tolist()
-    with pytest.raises(ValueError, match="round has P@5, which is not evaluated; the measures are DCG@10"):
-        Experiment(demo.runs, plan, qrels, [DCG @ 10], round={"P@5": 1})
+@pytest.mark.parametrize("design", ["successive", "depth"])
+def test_a_plan_of_documents_answers_by_contrasts(
+    design: str, demo: DemoCollection, graded: pd.DataFrame, pipeline: pt.Transformer
+) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=400, seed=4, design=design)
+    qrels = demo.judge(plan.assessments)
+    systems = demo.runs | {"later": upside_down(demo)}
+    with pytest.warns(UserWarning, match="not in the plan's pool and counted as not relevant"):
+        longer = plan.with_rankers(later=systems["later"])
+    with pytest.warns(UserWarning, match="the columns . and - are empty: they count queries"):
+        frame = Experiment(systems, plan, qrels, [DCG @ 10], baseline="production", correction="holm")
+    assert frame["estimator"].tolist() == ["regression"] * 3
+    found = longer.estimate(qrels, queries="new")
+    for row in frame.to_dict("records"):
+        said = [row["DCG@10"], row["DCG@10 low"], row["DCG@10 high"]]
+        estimate = found[row["name"]]
+        assert said == pytest.approx([estimate.value, *estimate.confidence_interval()], rel=1e-9, nan_ok=True)
+    own = longer.compare(qrels, queries="new", first="candidate", second="production")
+    frame = frame.set_index("name")
+    assert frame.loc["candidate", "DCG@10 p-value"] == pytest.approx(own.pvalue, rel=1e-9)
+    assert frame["DCG@10 p-value"].isna().tolist() == [name != "candidate" for name in frame.index]
+    assert frame[["DCG@10 +", "DCG@10 -"]].isna().all(axis=None)
+    with pytest.raises(ValueError, match="perquery=True needs the values of whole queries"):
+        Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery=True)
+    same = Experiment({"a": demo.runs["candidate"], "b": demo.runs["candidate"]}, plan, qrels, ["P(rel=1)@5"])
+    assert same["P@5"].nunique() == 1
