@@ -141,7 +141,7 @@ MODULES: dict[str, str] = {
     "pt_active.logs": "sample_queries QuerySample",
     "pt_active.rounds": "ActiveTest CrossEntropy AUC AP",
     "pt_active.judging.server.store": "Store stored_records",
-    "pt_active.studies.simulate": "labelled_population simulate draw_until_significant",
+    "pt_active.studies.simulate": "labelled_population simulate",
 }
 """Module → its names that pages use; CONTRIBUTING.md names the registries."""
 

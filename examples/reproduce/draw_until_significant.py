@@ -24,8 +24,8 @@ from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib.figure import Figure
 from type_errors import ALPHA, COMPARED, pairs_of
 
-from pt_active.inference.replay import Population
-from pt_active.studies.simulate import draw_until_significant, labelled_population
+from pt_active.inference.replay import Population, Replays, share_columns
+from pt_active.studies.simulate import labelled_population, replays
 
 FIRST_LOOK, LOOKS = 15.0, 25
 """The first look, in average queries, and the number of looks, at equal steps from it to half of the pool."""
@@ -50,21 +50,24 @@ def ends(population: Population, arguments: argparse.Namespace, null: bool) -> p
         standard errors; ``spent``, in average queries; ``judged``, in documents.
     """
     cost = population.cost
-    summary = draw_until_significant(
-        population,
-        designs=dict.fromkeys(method.design for method in METHODS_SHOWN.values()),
-        looks=list(np.linspace(max(FIRST_LOOK * cost.mean(), cost.max()), cost.sum() / 2, LOOKS)),
-        repetitions=arguments.repetitions,
-        seed=arguments.seed,
-        alpha=ALPHA,
-        null=null,
-        progress=False,
-    )
-    names = {(m.design, m.estimator, m.with_replacement): name for name, m in METHODS_SHOWN.items()}
-    keys = zip(summary["design"], summary["estimator"], summary["with_replacement"], strict=True)
-    table = summary.assign(method=[names.get(key) for key in keys], spent=summary["spent"] / cost.mean())
-    chosen = table.dropna(subset="method").rename(columns={"n_judged": "judged"})
-    return chosen[["method", "resolved", "resolved_se", "wrong", "wrong_se", "spent", "judged"]]
+    looks = np.linspace(max(FIRST_LOOK * cost.mean(), cost.max()), cost.sum() / 2, LOOKS)
+    settings = {"budgets": list(looks), "seed": arguments.seed, "null": null, "progress": False}
+    found = replays(population, METHODS_SHOWN.values(), arguments.repetitions, **settings)
+    table = pd.DataFrame([{"method": name} | ending(found[method], null) for name, method in METHODS_SHOWN.items()])
+    return table.assign(spent=table["spent"] / cost.mean())
+
+
+def ending(found: Replays, null: bool) -> dict[str, object]:
+    """Shares of resolved and wrong samples of one method, and their mean costs when drawing ends [T Table 5.1].
+
+    People often stop this way, but the procedure is not a test: with ``null`` any winner is wrong.
+    """
+    significant = found.pvalues(found.truth if null else 0.0) < ALPHA
+    resolved = significant.any(axis=0)
+    at, sample = np.where(resolved, significant.argmax(axis=0), len(significant) - 1), np.arange(len(resolved))
+    wrong = resolved & (null | (np.sign(found.estimate[at, sample]) != np.sign(found.truth)))
+    shares = share_columns("resolved", resolved.mean(), len(at)) | share_columns("wrong", wrong.mean(), len(at))
+    return shares | {"spent": found.spent[at, sample].mean(), "judged": found.n_judged[at, sample].mean()}
 
 
 def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:

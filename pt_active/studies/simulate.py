@@ -261,65 +261,6 @@ def _rows(
     return pd.DataFrame(columns | {name: getattr(true, name).mean(axis=1) for name in counts})
 
 
-def draw_until_significant(
-    population: Population,
-    *,
-    designs: Iterable[str] = DESIGN_NAMES,
-    estimators: Iterable[str] = ESTIMATOR_NAMES,
-    looks: Sequence[float],
-    repetitions: int = 1000,
-    seed: int = 0,
-    alpha: float = 0.05,
-    null: bool = False,
-    defensive: float | None = None,
-    progress: bool = True,
-) -> pd.DataFrame:
-    """Draw until a test at level α is significant or the last look has passed [T Table 5.1].
-
-    People often stop this way, but the procedure is not a test at level α: ``null`` shows how often it is wrong.
-
-    Args:
-        population: The result of `labelled_population` for two systems.
-        designs: Names in `designs.DESIGNS`, drawn with and without replacement, or in `drawings.DOCUMENT_DRAWINGS`.
-        estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is always replayed.
-        looks: Increasing budgets at which the test is made.
-        repetitions: Samples of each design.
-        seed: Random seed of all draws.
-        alpha: Level of each single test.
-        null: Whether the systems are swapped at random, so that every significant difference is false.
-        defensive: ε of the designs, by default `designs.defensive_share` of the last look for queries, and 1 for
-            documents.
-        progress: Whether to show a progress bar.
-
-    Returns:
-        One row per method: ``design, with_replacement, estimator, resolved`` (share of samples with a winner),
-        ``wrong`` (share whose winner is not the better system; with ``null`` any winner is wrong), ``resolved_se``
-        and ``wrong_se`` (their Monte Carlo errors), and the means at the end of ``spent``, ``n_draws``, ``n_judged``.
-
-    Raises:
-        ValueError: If the population has one system, a name is unknown, or a number is out of range.
-    """
-    if not population.compared:
-        raise ValueError("a test of difference needs two systems; the population has one")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
-    methods = _methods(list(designs), list(estimators))
-    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "defensive": defensive}
-    replayed = replays(population, methods, repetitions, progress=progress, null=null, **settings)
-    return pd.DataFrame([vars(method) | _ending(replayed[method], alpha, null) for method in methods])
-
-
-def _ending(replayed: Replays, alpha: float, null: bool) -> dict[str, Any]:
-    """Shares of resolved and wrong samples of one method, and their mean counts when drawing ends."""
-    significant = replayed.pvalues(replayed.truth if null else 0.0) < alpha
-    resolved = significant.any(axis=0)
-    at = np.where(resolved, significant.argmax(axis=0), len(significant) - 1)
-    sample = np.arange(len(at))
-    wrong = resolved & (null | (np.sign(replayed.estimate[at, sample]) != np.sign(replayed.truth)))
-    means = {name: float(getattr(replayed, name)[at, sample].mean()) for name in ("spent", "n_draws", "n_judged")}
-    return share_columns("resolved", resolved.mean(), len(at)) | share_columns("wrong", wrong.mean(), len(at)) | means
-
-
 _EXACT = 1e9  # Above this many label-equivalents a method's error is rounding alone
 
 

@@ -32,7 +32,6 @@ from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import plain_rows
 from pt_active.studies.simulate import (
     default_budgets,
-    draw_until_significant,
     in_short,
     labelled_population,
     replays,
@@ -146,8 +145,6 @@ def test_one_system_alone():
     assert "selection_error" not in table.columns
     with pytest.raises(ValueError, match="label swapping needs two systems"):
         replay(pool, [Method("passive", "snis")], BUDGETS, Repetitions(10, 0, null=True))
-    with pytest.raises(ValueError, match="a test of difference needs two systems"):
-        draw_until_significant(pool, looks=BUDGETS)
 
 
 # --- label swapping -------------------------------------------------------------------------------------------------
@@ -263,11 +260,8 @@ def test_default_budgets_lie_inside_the_pool():
 
 
 @pytest.mark.parametrize("null", [False, True])
-def test_drawing_stops_at_the_first_look_that_is_significant(null):
-    looks = [30.0, 45.0, 60.0, 90.0, 120.0]
-    method = Method("hedged", "regression", False)
-    options = {"repetitions": 150, "seed": 5, "progress": False, "null": null}
-    table = draw_until_significant(POOL, designs=["hedged"], estimators=["regression"], looks=looks, **options)
+def test_drawing_stops_at_the_first_look_that_is_significant(null, script):
+    method, looks = Method("hedged", "regression", False), [30.0, 45.0, 60.0, 90.0, 120.0]
     found = replays(POOL, [method], 150, budgets=looks, seed=5, null=null, progress=False)[method]
     pvalue = found.pvalues(found.truth if null else 0.0)
     resolved = wrong = spent = 0
@@ -276,7 +270,7 @@ def test_drawing_stops_at_the_first_look_that_is_significant(null):
         spent += found.spent[4 if at is None else at, r]
         resolved += at is not None
         wrong += at is not None and (null or found.estimate[at, r] * POOL.truth < 0)
-    row = table[(table["design"] == "hedged") & ~table["with_replacement"]].iloc[0]
+    row = script("draw_until_significant").ending(found, null)
     assert (row["resolved"], row["wrong"], row["spent"]) == pytest.approx((resolved / 150, wrong / 150, spent / 150))
 
 
@@ -386,8 +380,3 @@ def test_budgets_outside_the_pool(budgets, message):
 def test_unknown_names_list_the_known_ones(settings, message):
     with pytest.raises(ValueError, match=message):
         simulate(POOL, **{"budgets": BUDGETS, "progress": False} | settings)
-
-
-def test_a_level_out_of_range():
-    with pytest.raises(ValueError, match="alpha must lie between 0 and 1, got 5"):
-        draw_until_significant(POOL, looks=BUDGETS, alpha=5)
