@@ -64,9 +64,9 @@ def ending(found: Replays, null: bool) -> dict[str, object]:
     """
     significant = found.pvalues(found.truth if null else 0.0) < ALPHA
     resolved = significant.any(axis=0)
-    at, sample = np.where(resolved, significant.argmax(axis=0), len(significant) - 1), np.arange(len(resolved))
+    at, sample = np.where(resolved, significant.argmax(axis=0), len(significant) - 1), np.arange(significant.shape[1])
     wrong = resolved & (null | (np.sign(found.estimate[at, sample]) != np.sign(found.truth)))
-    shares = share_columns("resolved", resolved.mean(), len(at)) | share_columns("wrong", wrong.mean(), len(at))
+    shares = share_columns("resolved", resolved.mean(), len(sample)) | share_columns("wrong", wrong.mean(), len(sample))
     return shares | {"spent": found.spent[at, sample].mean(), "judged": found.n_judged[at, sample].mean()}
 
 
