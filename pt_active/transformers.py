@@ -35,11 +35,13 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.progress import working
 from pt_active.frames.runs import RunOrder, ranking_of, united
+from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
+from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import SINGLE, Pool, design_table
 from pt_active.plans.making.queries import DESIGN, draw, sample_columns
 from pt_active.plans.making.rankers import Pairs, pair_weights
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import Cost, UnitCost
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling import designs
 
@@ -110,17 +112,25 @@ class Runs(pt.Transformer):
 
 
 class SamplingDistribution(pt.Transformer):
-    """The sampling distribution of queries over a graded pool [theory 4, 5].
+    """The sampling distribution of a graded pool [theory 4, 5, 9].
 
-    With one ranker in the frame the design is for its own performance, with two for their difference, and with more for
-    a mixture of all pairwise differences. A plain R frame counts as one ranker named ``run``. Plans of single documents
-    are made by `Plan.create`.
+    For queries the output has one row per query with ``q_prob``. For documents it has one row per document with
+    ``doc_cost`` and ``doc_size``; the inclusion probability is proportional to ``doc_size`` until it reaches 1. With
+    one ranker in the frame the design is for its own performance, with two for their difference, and with more for a
+    mixture of all pairwise differences. A plain R frame counts as one ranker named ``run``.
 
     Args:
         measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
         cost: Labelling cost; each document costs 1 by default.
-        design: A name in `designs.DESIGNS`.
-        defensive: The share of plain random sampling in the design, which bounds the importance weights by its inverse.
+        design: For queries a name in `designs.DESIGNS` (default ``hedged``). For documents one of
+            `drawings.DOCUMENT_DRAWINGS`: ``successive``, the default for additive measures, or ``depth``, that for
+            others. For nDCG and AP the default is ``surprises``, as in `Plan.create`, which alone can draw it.
+        defensive: For queries the share of plain random sampling in the design, which bounds the importance weights by
+            its inverse (default 0.1). For documents the multiple of the model's average variance that is added to each
+            document (default 1).
+        level: What is sampled, ``"query"`` or ``"document"``. If left out, it is that of the ``design``, or else
+            documents, unless opening queries costs something and the grade model expects whole queries to be more
+            precise at a tenth of the pool's cost.
         pairs: Weights of the pairwise differences of more than two rankers: (ranker, ranker) → weight, 0 for pairs left
             out; or the name of one ranker, to compare it with all others [T 5.16]. Equal by default.
     """
@@ -131,23 +141,26 @@ class SamplingDistribution(pt.Transformer):
         self,
         measure: str | irm.Measure,
         cost: Cost = UnitCost(),  # noqa: B008
-        design: str = DESIGN,
-        defensive: float = designs.DEFENSIVE_SHARE,
+        design: str | None = None,
+        defensive: float | None = None,
+        level: str | None = None,
         pairs: Pairs | None = None,
     ) -> None:
         self.measure = measure
         self.cost = cost
         self.design = design
         self.defensive = defensive
+        self.level = level
         self.pairs = pairs
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Compute the distribution.
 
         Returns:
-            One row per query: the query columns, ``q_prob`` (q), ``q_cost`` (λ), ``q_weight`` (p), ``q_mean_<name>``
-            and ``q_var_<name>`` under the grade model, and for two rankers ``q_cov``. ``q_believed`` is a digest of the
-            pool, so that another pool is another draw of the same seed.
+            For queries the query columns, ``q_prob`` (q), ``q_cost`` (λ), ``q_weight`` (p), ``q_mean_<name>`` and
+            ``q_var_<name>`` under the grade model, and for two rankers ``q_cov``. For documents the query columns,
+            ``docno``, ``doc_size`` and ``doc_cost``. ``q_believed`` is a digest of the pool, so that another pool is
+            another draw of the same seed.
 
         Raises:
             ValueError: If an argument is out of range or the frame is malformed.
@@ -155,15 +168,23 @@ class SamplingDistribution(pt.Transformer):
         with pt.validate.any(inp, context=self) as v:
             scored = [] if ranker_names(inp.columns) else ["score"]
             v.result_frame(["grade_0", "grade_1", *scored], mode="graded")
+        level = level_told(self.level, self.design, only_queries=False)
         if inp.empty:
-            return self._empty(inp)
+            return self._empty(inp, level or "document")
         measure = parse_measure(self.measure, max_grade=len(grade_columns(inp.columns)) - 1)
         pool = Pool.from_frame(inp, measure, self.cost)
         pairs = pair_weights(self.pairs, pool.names)
-        table = design_table(pool, measure, self.design, self.defensive, pairs=pairs)
-        return table.assign(q_believed=pool.believed("query"))
+        per_query = check_per_query(self.cost)
+        level = level or level_chosen(Forecast(pool, measure, per_query), None, self.defensive, pairs).level
+        if level == "query":
+            defensive = designs.DEFENSIVE_SHARE if self.defensive is None else self.defensive
+            table = design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)
+            return table.assign(q_believed=pool.believed("query"))
+        return size_frame(pool, measure, self.design, per_query, self.defensive, pairs)
 
-    def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
+    def _empty(self, inp: pd.DataFrame, level: str) -> pd.DataFrame:
+        if level == "document":
+            return _with_columns(inp[["qid"]].iloc[:0], [*query_columns(inp.columns), "docno", *SIZE_COLUMNS])
         names = ranker_names(inp.columns) or [SINGLE]
         moments = [f"q_{kind}_{name}" for kind in ("mean", "var") for name in names]
         added = ["q_prob", "q_cost", "q_weight", *moments, *(["q_cov"] if len(names) == 2 else []), "q_believed"]
@@ -171,15 +192,16 @@ class SamplingDistribution(pt.Transformer):
 
 
 class Draw(pt.Transformer):
-    """Draw queries from a design [theory 4].
+    """Draw queries or documents from a design [theory 4, 9].
 
     Drawn queries get the columns ``q_draws``, ``q_importance`` and ``q_inclusion``. With replacement, as in the
     sources, a query drawn again costs nothing, since its labels are known. Without replacement, the default, the same
-    budget gives more precise estimates. `plan_of` makes a plan of the same sample, which is judged and estimated.
+    budget gives more precise estimates. Documents are judged at most once; they get the column ``inclusion``, the
+    probability of being judged. `plan_of` makes a plan of the same sample, which is judged and estimated.
 
     Args:
         budget: The most that may be spent, in the unit of the costs.
-        draws: Number of draws, instead of a budget.
+        draws: Number of draws of queries, instead of a budget.
         replace: Whether a query can be drawn more than once.
         seed: Random seed. The same seed gives the same sample, whatever the order of the rows.
     """
@@ -200,12 +222,16 @@ class Draw(pt.Transformer):
         Raises:
             ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it does not fit the costs.
         """
-        pt.validate.query_frame(inp, ["q_prob", "q_cost", "q_weight"], context=self)
+        with pt.validate.any(inp, context=self) as v:
+            v.query_frame(["q_prob", "q_cost", "q_weight"], mode="queries")
+            v.result_frame(SIZE_COLUMNS, mode="documents")
         budget = None if self.budget is None else positive("budget", self.budget)
         draws = None if self.draws is None else whole_number("draws", self.draws, 1, MAX_DRAWS)
         number = whole_number("seed", self.seed, 0, MAX_SEED)
         known = "q_believed" in inp.columns and len(inp)
         seed: Seed = (number, int(inp["q_believed"].iloc[0])) if known else number
+        if "doc_size" in inp.columns:
+            return _with_columns(inp, ["inclusion"]) if inp.empty else draw_frame(inp, budget, seed)
         if inp.empty:
             return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
         queries = with_string_ids(inp)
@@ -221,7 +247,7 @@ def plan_of(road: pt.Transformer, topics: pd.DataFrame) -> Plan:
     documents to judge (`Plan.assessments`), and the pool.
 
     Args:
-        road: The pipeline, such as ``Runs(…) >> grades >> SamplingDistribution("DCG@10") >> Draw(300)``.
+        road: The pipeline, such as ``Runs(…) >> grades >> SamplingDistribution("DCG@10", level="query") >> Draw(300)``.
         topics: ``qid, query`` (+ ``traffic``); or a graded pool, if the pipeline has nothing before the distribution.
 
     Returns:
@@ -235,6 +261,8 @@ def plan_of(road: pt.Transformer, topics: pd.DataFrame) -> Plan:
         raise ValueError(f"a plan is made of a pipeline that ends in SamplingDistribution(…) >> Draw(…), got {road!r}")
     *before, design, drawn = parts
     pool = reduce(rshift, before)(topics) if before else topics
+    level = "document" if "doc_size" in design(pool).columns else "query"
+    defensive = designs.DEFENSIVE_SHARE if level == "query" and design.defensive is None else design.defensive
     return Plan.create(
         pool,
         topics if before else None,
@@ -242,11 +270,11 @@ def plan_of(road: pt.Transformer, topics: pd.DataFrame) -> Plan:
         design.cost,
         drawn.budget,
         design.design,
-        "query",
+        level,
         drawn.seed,
         draws=drawn.draws,
-        replace=drawn.replace,
-        defensive=design.defensive,
+        replace=drawn.replace and level == "query",
+        defensive=defensive,
         pairs=design.pairs,
     )
 

@@ -188,7 +188,7 @@ def test_budgets(three: pd.DataFrame, level: str) -> None:
     made = {budget: Plan.create(three, None, "DCG@10", budget=budget, level=level) for budget in (120, Fraction(120))}
     assert made[120].id == made[Fraction(120)].id
     assert Plan.create(three, None, "DCG@10", budget=2**70, level=level).tables.manifest.census
-    design = SamplingDistribution("DCG@10")(three)
+    design = SamplingDistribution("DCG@10", level=level)(three)
     assert_frame_equal(Draw(budget=Fraction(120))(design), Draw(budget=120)(design))
     assert len(Draw(budget=2**70)(design)) == len(design)
     for wrong in (np.inf, "120", True, 10**400):

@@ -40,7 +40,7 @@ GRADES = {
     "judge": JudgeGrades(QRELS, 2),
     "mixture": MixtureGrades(UniformGrades(2), PriorGrades(2)),
 }
-DESIGN = SamplingDistribution("DCG@5")
+DESIGNS = {level: SamplingDistribution("DCG@5", level=level) for level in ("query", "document")}
 
 
 def check(transformer: pt.Transformer, empty: pd.DataFrame, full: pd.DataFrame) -> pd.DataFrame:
@@ -67,9 +67,10 @@ def test_grade_models(name: str, pool: pd.DataFrame) -> None:
         check(model, each, pool)
 
 
-def test_the_road_from_topics_to_a_sample() -> None:
+@pytest.mark.parametrize("level", DESIGNS)
+def test_the_road_from_topics_to_a_sample(level: str) -> None:
     empty, full = TOPICS.iloc[:0], TOPICS
-    for step in (RUNS, UniformGrades(2), DESIGN, Draw(budget=40)):
+    for step in (RUNS, UniformGrades(2), DESIGNS[level], Draw(budget=40)):
         empty, full = check(step, empty, full), step(full)
 
 
@@ -84,6 +85,6 @@ def test_no_transformer_is_left_out() -> None:
         if "on_spark" not in module.name:
             import_module(module.name)
     ours = {each for each in subclasses(pt.Transformer) if each.__module__.startswith("pt_active.")}
-    tried = {type(each) for each in (*GRADES.values(), RUNS, DESIGN, Draw(budget=1))}
+    tried = {type(each) for each in (*GRADES.values(), RUNS, *DESIGNS.values(), Draw(budget=1))}
     bases = {base for each in tried for base in each.__mro__[1:]}
     assert ours - tried <= bases

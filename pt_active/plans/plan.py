@@ -133,7 +133,7 @@ class Plan(Answering):
         forecast, choice = Forecast(arrays, measure, float(cost.per_query)), None
         if level is None:
             with working("comparing documents with whole queries"):
-                choice = level_chosen(forecast, float(budget or 0), defensive, weights)
+                choice = level_chosen(forecast, budget, defensive, weights)
             level = choice.level
         usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws, budget)
         arguments = PlanArguments(

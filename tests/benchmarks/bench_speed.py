@@ -179,11 +179,15 @@ def main() -> None:
     queries, documents = arguments.queries, arguments.documents
     rows = []
     topics, runs, qrels = run_frames(queries, documents)
-    design = Runs(first=runs[0], second=runs[1]) >> ScoreGrades() >> SamplingDistribution(ERR(max_rel=GRADES - 1))
+    design = (
+        Runs(first=runs[0], second=runs[1])
+        >> ScoreGrades()
+        >> SamplingDistribution(ERR(max_rel=GRADES - 1), level="query")
+    )
     design(topics.head(300))
     ours = timed(lambda: design(topics))
     ready = (Runs(first=runs[0], second=runs[1]) >> ScoreGrades())(topics)
-    of_ready = timed(lambda: SamplingDistribution(ERR(max_rel=GRADES - 1))(ready))
+    of_ready = timed(lambda: SamplingDistribution(ERR(max_rel=GRADES - 1), level="query")(ready))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
     irm = [frame.rename(columns=names) for frame in (qrels, runs[0])]

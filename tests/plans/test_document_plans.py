@@ -14,9 +14,12 @@ from pt_active import (
     DCG,
     ERR,
     ColumnCost,
+    Draw,
     Plan,
     Runs,
+    SamplingDistribution,
     UniformGrades,
+    UnitCost,
     measure_values,
 )
 from pt_active.demo.collection import DemoCollection
@@ -195,3 +198,19 @@ def test_inclusion_probabilities_go_out_as_prels_and_come_back(plan: Plan, qrels
     found = read_judgments(tmp_path / "judged.prels")
     assert found["inclusion"].tolist() == plan.assessments["inclusion"].tolist()
     assert plan.compare(found).difference == plan.compare(qrels).difference
+
+
+@pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])
+def test_transformers_draw_documents(measure, graded: pd.DataFrame) -> None:
+    sizes = SamplingDistribution(measure, cost=UnitCost(per_query=1), level="document")(graded)
+    assert len(sizes) == len(graded)
+    drawn = Draw(budget=80, seed=1)(sizes)
+    assert 60 < len(drawn) + drawn["qid"].nunique() <= 80
+    shuffled = Draw(budget=80, seed=1)(sizes.sample(frac=1, random_state=1))
+    pd.testing.assert_frame_equal(drawn, shuffled)
+    ratio = drawn["inclusion"] / drawn["doc_size"]
+    assert (drawn["inclusion"] == 1).any() or ratio.std() < 0.2 * ratio.mean()
+    with pytest.raises(ValueError, match="documents are drawn to a budget"):
+        Draw(draws=3)(sizes)
+    road = SamplingDistribution(measure, level="document") >> Draw(budget=5)
+    assert list(road(graded.iloc[:0]).columns) == list(Draw(budget=80)(sizes).columns)

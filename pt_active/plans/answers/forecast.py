@@ -49,6 +49,7 @@ LEVELS = ("query", "document")
 
 SUFFICIENT_PILOT = 30  # With so many queries or more, a pilot's own errors say more than the model's opinion of them
 MIN_DOCUMENTS = 4  # Fewer documents are no sample that an interval can rest on
+_USUAL_SHARE = 0.1  # The share of the pool's cost at which levels are compared if no budget is given
 _MAX_QUERIES = 2000  # Of more queries, only every n-th is used to compare levels
 _CONFIDENCE = 0.95  # The level of the intervals whose half-widths are compared
 
@@ -209,7 +210,7 @@ def level_told(level: str | None, design: str | None, *, only_queries: bool) -> 
 
 
 def level_chosen(
-    forecast: Forecast, budget: float, defensive: float | None = None, pairs: np.ndarray | None = None
+    forecast: Forecast, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
 ) -> LevelChoice:
     """Choose documents, unless whole queries are expected to be more precise."""
     queries = len(forecast.pool.query_weight)
@@ -220,7 +221,7 @@ def level_chosen(
         forecast = replace(forecast, pool=some)
     pool, form = forecast.pool, forecast.graded.seen.form
     share = len(pool.query_weight) / queries
-    spend = budget * share
+    spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share
     draws = spend / share / float(pool.query_weight @ pool.query_cost)
     drawing = forecast.graded.usual_drawing
     usual = {DESIGN: defensive_share(draws), drawing: usual_variance(form)}

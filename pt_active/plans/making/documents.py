@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, some, within
 from pt_active.frames.clocks import Seed, clocks
+from pt_active.frames.columns import with_string_ids
 from pt_active.inference.documents import expected_variance
 from pt_active.inference.rounds import (
     Round,
@@ -22,12 +24,68 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntry, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, known_texts, query_design
 from pt_active.plans.making.rankers import stored_weights
+from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import (
+    SURPRISES,
     RoundSettings,
+    usual_variance,
 )
 from pt_active.sampling.pools import GradedPool
-from pt_active.sampling.sample import DocumentDesign, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoPhase
 from pt_active.sampling.successive import at, planned_threshold, succession_of
+from pt_active.sampling.two_phase import draw_documents
+
+SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_cost", "q_drawing", "q_believed"]
+"""Columns that `size_frame` adds to the query columns and ``docno``."""
+
+
+def size_frame(
+    pool: Pool,
+    measure: irm.Measure,
+    design: str | None,
+    per_query: float,
+    defensive: float | None = None,
+    pairs: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """One row per document: how probable its judging should be, relative to the others."""
+    graded = graded_pool(pool, measure, per_query)
+    drawing = design or graded.usual_drawing
+    if drawing == SURPRISES:
+        raise ArgumentError(
+            "a frame of sizes does not hold which labels raise a measure, as surprises need: pass ",
+            *(Argument("level", "query"), ", or ", Argument("design", "depth"), ", or draw with Plan.create"),
+        )
+    defensive = usual_variance(graded.seen.form) if defensive is None else defensive
+    sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True))
+    query = pool.query_of_document
+    place = np.full(len(query), -1)
+    place[sizes.order] = np.arange(len(sizes.order)) - np.searchsorted(query[sizes.order], query[sizes.order])
+    table = pool.queries.iloc[query].reset_index(drop=True).assign(docno=pool.docno)
+    columns = {"doc_size": sizes.size, "doc_cost": pool.document_cost, "doc_place": place}
+    return table.assign(**columns, q_opening_cost=per_query, q_drawing=drawing, q_believed=pool.believed("document"))
+
+
+def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: Seed) -> pd.DataFrame:
+    """Draw from a frame of `size_frame`, whatever the order of its rows."""
+    if budget is None:
+        raise ArgumentError(
+            "documents are drawn to a budget: pass ",
+            Argument("budget", asked=True),
+            ", and not ",
+            Argument("draws", asked=True),
+        )
+    sizes = with_string_ids(sizes).sort_values(["qid", "doc_place", "docno"]).reset_index(drop=True)
+    query, qids = pd.factorize(sizes["qid"])
+    indptr = np.searchsorted(query, np.arange(len(qids) + 1))
+    size, cost = sizes["doc_size"].to_numpy(float), sizes["doc_cost"].to_numpy(float)
+    overhead, drawing = float(sizes["q_opening_cost"].iloc[0]), str(sizes["q_drawing"].iloc[0])
+    prices = Costs(indptr, cost, overhead)
+    positive = DocumentSizes(np.flatnonzero(size > 0), size, np.zeros_like(size))
+    design = document_design(positive, drawing, prices, float(budget))
+    clock = clocks(seed, sizes["qid"], sizes["docno"])
+    sample = draw_documents(design, prices, float(budget), np.random.default_rng(seed), clock)
+    sizes["inclusion"] = sample.chance(query)
+    return sizes[sample.drawn].reset_index(drop=True)
 
 
 def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.DataFrame:

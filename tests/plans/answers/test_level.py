@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, Outlook, Plan, Runs, UnitCost, parse_measure
+from pt_active import DCG, Outlook, Plan, Runs, SamplingDistribution, UnitCost, parse_measure
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.plans.answers import forecast as levels
@@ -119,7 +119,10 @@ def test_queries_are_judged_whole_if_that_is_more_precise(
     assert (plan.manifest["arguments"]["level"], plan.manifest["arguments"]["design"]) == ("query", "hedged")
     assert "chosen    whole queries, hedged: ±1 (95%" in str(plan)
     assert "documents, successive, would give ±2" in str(plan)
+    assert "q_prob" in SamplingDistribution(DCG @ 10, cost)(graded)
     assert Plan.create(graded, None, DCG @ 10, budget=600).manifest["arguments"]["level"] == "query"
+    monkeypatch.undo()
+    assert "doc_size" in SamplingDistribution(DCG @ 10)(graded)
 
 
 def test_many_queries_are_thinned_out(graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

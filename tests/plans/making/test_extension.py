@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, Plan, UnitCost
+from pt_active import DCG, ERR, Draw, Plan, SamplingDistribution, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
@@ -220,6 +220,34 @@ def test_documents_are_exported_in_the_order_in_which_they_come(kind, graded, de
     more = plan.extend(100)
     both = pd.concat([first, listed(more, "more.csv")], ignore_index=True)
     pd.testing.assert_frame_equal(both, drawn_order(more), check_dtype=False)
+
+
+# --- transformers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("per_query", [0, 2])
+def test_transformers_draw_what_a_plan_draws(per_query: int, graded: pd.DataFrame) -> None:
+    cost = UnitCost(per_query=per_query)
+    sizes = SamplingDistribution(DCG @ 10, cost=cost, level="document", design="successive")(graded)
+    drawn = Draw(budget=BUDGET, seed=4)(sizes)
+    plan = made(graded, (DCG @ 10, cost))
+    pd.testing.assert_frame_equal(
+        drawn[KEYS].sort_values(["qid", "docno"]).reset_index(drop=True), plan.assessments[KEYS], check_exact=False
+    )
+    with pytest.raises(ValueError, match="of this measure are drawn by depth, not by successive"):
+        SamplingDistribution(ERR @ 10, level="document", design="successive")(graded)
+
+
+@pytest.mark.parametrize(("measure", "drawing"), [(DCG @ 10, "successive"), (ERR @ 10, "depth"), ("nDCG@10", None)])
+def test_transformers_have_the_default_of_plans(measure: object, drawing: str | None, graded: pd.DataFrame) -> None:
+    sizes = SamplingDistribution(measure, level="document")
+    if drawing:
+        assert sizes(graded)["q_drawing"].unique().tolist() == [drawing]
+        return
+    message = 'pass level="query", or design="depth", or draw with Plan.create'
+    for refused in (sizes, SamplingDistribution(measure, design="surprises")):
+        with pytest.raises(ValueError, match=message):
+            refused(graded)
 
 
 @pytest.mark.filterwarnings("ignore:another sample after the parts")

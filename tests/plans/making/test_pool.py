@@ -83,7 +83,12 @@ def test_rankers_must_answer_the_same_queries() -> None:
 
 def test_transformer_rankers_and_inspection() -> None:
     ranker = pt.Transformer.from_df(A.assign(text="t"))
-    pipeline = Runs(a=ranker, b=B) >> UniformGrades(max_grade=2) >> SamplingDistribution(DCG @ 2) >> Draw(draws=3)
+    pipeline = (
+        Runs(a=ranker, b=B)
+        >> UniformGrades(max_grade=2)
+        >> SamplingDistribution(DCG @ 2, level="query")
+        >> Draw(draws=3)
+    )
     declared = pt.inspect.transformer_outputs(pipeline, ["qid", "query"])
     assert declared == list(pipeline(TOPICS[["qid", "query"]]).columns)
     assert pt.inspect.subtransformers(Runs(a=ranker, b=B)) == {"a": ranker}
@@ -96,7 +101,7 @@ def RunsTest() -> pt.Transformer:
 
 @pt.testing.transformer_test_class
 def SamplingDistributionTest() -> pt.Transformer:
-    return SamplingDistribution(DCG @ 10)
+    return SamplingDistribution(DCG @ 10, level="query")
 
 
 @pt.testing.transformer_test_class
@@ -106,23 +111,25 @@ def DrawTest() -> pt.Transformer:
 
 def test_query_weights_and_costs() -> None:
     graded = united()
-    table = SamplingDistribution(DCG @ 2, UnitCost(per_query=0.5), "passive")(graded)
+    table = SamplingDistribution(DCG @ 2, UnitCost(per_query=0.5), "passive", level="query")(graded)
     assert table.q_weight.tolist() == [0.75, 0.25]
     assert table.q_prob.tolist() == [0.75, 0.25]
     assert table.q_cost.tolist() == [3.5, 2.5]
     costs = graded.assign(doc_cost=[1.0, 2.0, 99.0, 5.0, 4.0, 6.0])
-    assert SamplingDistribution(DCG @ 2, ColumnCost())(costs).q_cost.tolist() == [8.0, 10.0]
-    assert SamplingDistribution("nDCG@2", ColumnCost())(costs).q_cost.tolist() == [107.0, 10.0]
+    assert SamplingDistribution(DCG @ 2, ColumnCost(), level="query")(costs).q_cost.tolist() == [8.0, 10.0]
+    assert SamplingDistribution("nDCG@2", ColumnCost(), level="query")(costs).q_cost.tolist() == [107.0, 10.0]
 
 
 def test_log_length_cost_averages_one_a_query() -> None:
     graded = united()
     texts = graded.assign(text=["a b c", "a", "", "x", "one two", "y z"])
-    table = SamplingDistribution(DCG, LogLengthCost(per_query=0.25))(texts)
+    table = SamplingDistribution(DCG, LogLengthCost(per_query=0.25), level="query")(texts)
     lengths = [np.log([4, 2, 2, 2]), np.log([3, 3])]
     expected = np.array([costs.sum() for costs in lengths])
     assert table.q_cost.to_numpy() == pytest.approx(expected / expected.mean() + 0.25)
-    by_number = SamplingDistribution(DCG, LogLengthCost("length"))(texts.assign(length=[3, 1, 0, 1, 2, 2]))
+    by_number = SamplingDistribution(DCG, LogLengthCost("length"), level="query")(
+        texts.assign(length=[3, 1, 0, 1, 2, 2])
+    )
     assert by_number.q_cost.to_numpy() == pytest.approx(expected / expected.mean())
 
 
@@ -139,7 +146,7 @@ def test_log_length_cost_averages_one_a_query() -> None:
 def test_malformed_costs(cost: object, values: list[float], message: str) -> None:
     graded = united().assign(doc_cost=values)
     with pytest.raises(ValueError, match=message):
-        SamplingDistribution(DCG, cost)(graded)
+        SamplingDistribution(DCG, cost, level="query")(graded)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +177,7 @@ def test_malformed_costs(cost: object, values: list[float], message: str) -> Non
 def test_malformed_pools(column: str, values: list[object], message: str) -> None:
     graded = united().assign(**{column: values})
     with pytest.raises(ValueError, match=message):
-        SamplingDistribution(DCG @ 2)(graded)
+        SamplingDistribution(DCG @ 2, level="query")(graded)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +204,7 @@ def test_gaps_and_contradictions_of_ranks_are_said(columns: dict[str, list[float
 
 def test_missing_columns_are_pyterrier_errors() -> None:
     with pytest.raises(pt.validate.InputValidationError, match="grade_0"):
-        SamplingDistribution(DCG @ 2)(Runs(a=A)(TOPICS))
+        SamplingDistribution(DCG @ 2, level="query")(Runs(a=A)(TOPICS))
     with pytest.raises(pt.validate.InputValidationError, match="q_prob"):
         Draw(draws=3)(TOPICS)
 
@@ -208,24 +215,22 @@ def test_unknown_names_list_the_known_ones(graded: pd.DataFrame) -> None:
         ({"level": "page"}, "unknown level 'page'"),
     ):
         with pytest.raises(ValueError, match=message):
-            Plan.create(graded, None, DCG @ 10, budget=10, **how)
-    with pytest.raises(ValueError, match="unknown design 'depth'; the designs are hedged"):
-        SamplingDistribution(DCG @ 10, design="depth")(graded)
+            SamplingDistribution(DCG @ 10, **how)(graded)
     with pytest.raises(ValueError, match="either budget= or draws="):
-        Draw()(SamplingDistribution(DCG @ 10)(graded))
+        Draw()(SamplingDistribution(DCG @ 10, level="query")(graded))
 
 
 def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedLogitGrades) -> None:
     plain = grades(demo.runs["candidate"])
-    table = SamplingDistribution(DCG @ 10)(plain)
-    named = SamplingDistribution(DCG @ 10)((Runs(run=demo.runs["candidate"]) >> grades)(demo.topics))
+    table = SamplingDistribution(DCG @ 10, level="query")(plain)
+    named = SamplingDistribution(DCG @ 10, level="query")((Runs(run=demo.runs["candidate"]) >> grades)(demo.topics))
     assert table.q_mean_run.tolist() == pytest.approx(named.q_mean_run.tolist(), abs=1e-12)
     assert table.q_prob.tolist() == pytest.approx(named.q_prob.tolist(), abs=1e-12)
 
 
 @pytest.mark.parametrize("measure", [ERR @ 10, "nDCG@10"])
 def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame, measure: object) -> None:
-    table = SamplingDistribution(measure)(graded)
+    table = SamplingDistribution(measure, level="query")(graded)
     assert table.q_prob.sum() == pytest.approx(1, abs=1e-12)
     assert (table.q_weight / table.q_prob).max() <= 10 + 1e-9
     assert ("q_mc_error_candidate" in table) == (measure == "nDCG@10")
@@ -234,7 +239,7 @@ def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame, measure: o
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1000))
 def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> None:
-    pipeline = SamplingDistribution(ERR @ 10) >> Draw(budget=600, seed=5)
+    pipeline = SamplingDistribution(ERR @ 10, level="query") >> Draw(budget=600, seed=5)
     renamed = graded.assign(docno="x" + graded.docno).sample(frac=1, random_state=seed)
     expected, found = pipeline(graded), pipeline(renamed)
     assert found.qid.tolist() == expected.qid.tolist()
@@ -243,7 +248,7 @@ def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> N
 
 
 def test_drawing_keeps_the_order_of_the_design(graded: pd.DataFrame) -> None:
-    table = SamplingDistribution(DCG @ 10)(graded)
+    table = SamplingDistribution(DCG @ 10, level="query")(graded)
     shuffled = table.sample(frac=1, random_state=1)
     drawn, as_before = (Draw(budget=600, seed=9)(rows) for rows in (shuffled, table))
     assert drawn.qid.tolist() == [qid for qid in shuffled.qid if qid in set(drawn.qid)]

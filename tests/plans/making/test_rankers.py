@@ -162,7 +162,7 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
     assert Plan.load(saved.path).manifest["arguments"]["pairs"] == said
     if level == "query":
         assert not np.allclose(plan.queries.q_prob, plain.queries.q_prob)
-        design = SamplingDistribution(DCG @ 10, pairs="production")(graded)
+        design = SamplingDistribution(DCG @ 10, pairs="production", level="query")(graded)
         np.testing.assert_allclose(design.q_prob, plan.queries.q_prob, rtol=0, atol=1e-15)
         return
     chance, without = (p.tables.rounds[0].sample.design.inclusion for p in (plan, plain))
@@ -173,3 +173,16 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
     tables = Plan.load(saved.path).tables
     unweighted = Plan._of(replace(tables, manifest=replace(tables.manifest, arguments=other)))
     assert not unweighted.extend(60).assessments.equals(again.assessments)
+
+
+def test_sizes_of_documents_take_the_weights(graded: pd.DataFrame) -> None:
+    sizes = SamplingDistribution(DCG @ 10, level="document", pairs={("production", "third"): 1.0})
+    with pytest.warns(UserWarning, match="2 pairs of rankers have weight 0"):
+        found = sizes(graded).set_index(["qid", "docno"]).doc_size
+    two = graded[[c for c in graded.columns if not c.endswith("_candidate")]]
+    expected = SamplingDistribution(DCG @ 10, level="document")(two).set_index(["qid", "docno"]).doc_size
+    ranks = two.set_index(["qid", "docno"]).reindex(found.index)
+    agreed = ranks["rank_production"].clip(-1, 10) == ranks["rank_third"].clip(-1, 10)
+    for size in (found, expected.reindex(found.index).fillna(0)):
+        assert size[agreed].sum() < 0.05 * size.sum()
+    assert sizes.pairs == {("production", "third"): 1.0}
