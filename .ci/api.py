@@ -134,7 +134,6 @@ MODULES: dict[str, str] = {
     "pt_active.relevance.grades.recalibration": "recalibrated_grades recalibrated_line",
     "pt_active.sampling.designs": "DESIGNS sampling_distribution",
     "pt_active.sampling.draws": "draw_to_budget draw_number",
-    "pt_active.inference.stopping.topics": "residual_variance topics_for_power topics_for_width",
     "pt_active.showing.plots": "estimates budgets contributions calibration",
     "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",
     "pt_active.risk.report": "AuditReport.of",

@@ -284,8 +284,6 @@ power: nodes evenly spaced [test_error_curve]
     even**2 * (3 - 2 * even)) / degrees) => even) / degrees)
 planned looks: too few nodes [test_boundaries]
     _NODES = 160 => _NODES = 80
-topic sets: cells for degrees of freedom [test_topics]
-    ((values.shape[0] - 1) * (values.shape[1] - 1)) => values.size
 # Inference from documents
 documents, first phase: chance not squared [test_document_estimators]
     queries.left * (weighting.weights * step) ** 2 => queries.left * weight * step**2

@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
+from statsmodels.stats.power import TTestPower
 from tqdm import tqdm
 from tracks import Track, pooled, read_track
 
 from pt_active import Outlook, Plan
 from pt_active.inference.replay import YARDSTICK
-from pt_active.inference.stopping.topics import residual_variance, topics_for_power
 
 MEASURES = ("nDCG@10", "AP(rel=2)")
 TOPIC_COSTS = (0, 20, 100)
@@ -50,6 +50,12 @@ def of_runs(track: Track, number: int) -> Track:
     return Track(pool[reached].reset_index(drop=True), track.qrels)
 
 
+def residual_variance(values: np.ndarray) -> float:
+    """The variance beyond topics and systems of float64[n, k], ``Σ (x_ts − x̄_t − x̄_s + x̄)²/((n − 1)(k − 1))``."""
+    rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+    return float((rest**2).sum() / ((values.shape[0] - 1) * (values.shape[1] - 1)))
+
+
 def needed(track: Track, measure: str, differences: list[float]) -> list[dict]:
     """Rows with topics and judgments, one for each difference and way."""
     plan = Plan.create(track.pool, None, measure, level="query", budget=1e9)
@@ -58,7 +64,8 @@ def needed(track: Track, measure: str, differences: list[float]) -> list[dict]:
     documents = len(plan.assessments) / len(track.topics)
     rows = []
     for difference in differences:
-        topics, about = topics_for_power(variance, difference), {"measure": measure, "difference": difference}
+        about = {"measure": measure, "difference": difference}
+        topics = np.ceil(TTestPower().solve_power(difference / np.sqrt(2 * variance), power=0.8, alpha=0.05))
         rows.append(about | {"way": "topic set size design", "topics": topics, "judgments": topics * documents})
         for cost in (DEAR, *TOPIC_COSTS):
             found = outlook.budget_for(difference=difference, query_cost=cost)

@@ -7,11 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.power import TTestPower
 
 from pt_active.inference.estimators import Controls, difference
 from pt_active.inference.new_queries import by_drawn_query, widened_by_queries
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.topics import NewQueriesCurve, topics_for_power
+from pt_active.inference.stopping.topics import NewQueriesCurve
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.sample import Sample
 
@@ -75,7 +76,8 @@ def test_all_labels_leave_the_floor_and_the_paired_t_test(pool):
 def test_dear_queries_are_all_judged_and_as_many_as_topic_set_size_design_asks_for(wanted, power):
     pool = even()
     enough, _ = pool.cheapest(lambda error: error.power(wanted, 0.95) >= power, 1e9)
-    assert enough.topics == pytest.approx(topics_for_power(pool.spread * 60 / 2, wanted, power), abs=1e-6)
+    asked = TTestPower().solve_power(wanted / np.sqrt(pool.spread * 60), power=power, alpha=0.05)
+    assert enough.topics == pytest.approx(np.ceil(asked), abs=1e-6)
 
 
 @pytest.mark.parametrize("price", [0.3, 3.0, 30.0])
