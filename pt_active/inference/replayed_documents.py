@@ -6,13 +6,13 @@ They stand for the sample in one respect, the shape of its studentised errors: d
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from pt_active.inference._replay_kernels import replay_errors
 from pt_active.inference.reference import Replayed, studentised
+from pt_active.inference.ties import ROUNDING
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign
@@ -29,27 +29,16 @@ class Drawn(NamedTuple):
     normal: np.ndarray  # float64[R], the standardised sum of the labels that were not drawn
 
 
-class _Order(NamedTuple):
-    """The n documents of a design, in its order."""
+class _Labels(NamedTuple):
+    """What the labels of the n documents of a design that can change a contrast would do to it."""
 
-    query: np.ndarray  # int64[n], which of the m' queries with documents in the order
-    place: np.ndarray  # int64[n], the place among them if they are sorted by name
-    opening: np.ndarray  # float64[m'], Π
-    chance: np.ndarray  # float64[n], π
-
-
-class _Units(NamedTuple):
-    """What is known for one contrast of those of these documents that can change it; the first four as in `_Order`."""
-
-    query: np.ndarray
-    place: np.ndarray
-    opening: np.ndarray
-    chance: np.ndarray
-    number: np.ndarray  # int64[n], their places in the order, by which `Drawn.start` has them
+    place: np.ndarray  # int64[n], their places in the order of the design, by which `Drawn.start` has them
+    query: np.ndarray  # int64[n], the query of each
+    chance: np.ndarray  # float64[n], ``Π π``
     effects: np.ndarray  # float64[labels, n], by how much each possible label moves the contrast, weighted by p
-    influence: np.ndarray  # float64[n], ``p D``, or the root of the variance of a document, signed as its first effect
     shift: np.ndarray  # float64[n], how far the model expects labels to move it from what the estimator expects
     variance: np.ndarray  # float64[n], of the effects under the model
+    sign: float  # Of the effect of the first document by name, so that the sums of two systems turn with them
 
 
 @dataclass(frozen=True)
@@ -61,15 +50,6 @@ class Redraws:
     grades: np.ndarray  # float64[N, G+1], from which labels are drawn
     by_name: np.ndarray  # int64[N], all documents in the order in which they take random numbers
     _kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
-
-    @cached_property
-    def order(self) -> _Order:
-        """The documents that can be drawn."""
-        order, place = self.design.order, np.empty(len(self.by_name), dtype=np.int64)
-        place[self.by_name] = np.arange(len(self.by_name))
-        queries, query = np.unique(self.query[order], return_inverse=True)
-        by_name = np.argsort(np.argsort(place[order]))
-        return _Order(query, by_name, self.design.opening[queries], self.design.inclusion[order])
 
     def drawn(self, number: int, seed: int, labellings: int | None) -> list[Drawn]:
         """What replays draw, in parts.
@@ -83,21 +63,23 @@ class Redraws:
         return self._kept[number, seed]
 
     def _drawn(self, repetitions: int, rng: np.random.Generator, labellings: int | None) -> Drawn:
-        query, place, opening, chance = self.order
-        opened = rng.random((repetitions, len(opening))) < opening
-        uniform = rng.random(opened.shape if self.design.nested else (repetitions, len(query)))
-        uniform = uniform[:, query if self.design.nested else place]
-        z, row = np.nonzero((opened[:, query] & (uniform < chance)).T)
-        uniform = rng.random((repetitions, len(place)))[row, place[z]]
+        order, nested = self.design.order, self.design.nested
+        queries, query = np.unique(self.query[order], return_inverse=True)
+        place = np.argsort(np.argsort(np.argsort(self.by_name)[order]))  # int64[n], in the order of names
+        opened = rng.random((repetitions, len(queries))) < self.design.opening[queries]
+        uniform = rng.random((repetitions, len(queries) if nested else len(order)))
+        uniform = uniform[:, query if nested else place]
+        z, row = np.nonzero((opened[:, query] & (uniform < self.design.inclusion[order])).T)
+        uniform = rng.random((repetitions, len(order)))[row, place[z]]
         if labellings is None:
-            bounds = self.grades.cumsum(axis=1)[self.design.order, :-1]
+            bounds = self.grades.cumsum(axis=1)[order, :-1]
             label = (uniform[:, None] > bounds[z]).sum(axis=1)
         else:
             # All documents of a query take the number of its first, so that their labels belong to one labelling.
             cell = query[z] * repetitions + row
             _, first, inverse = np.unique(cell, return_index=True, return_inverse=True)
             label = (uniform[first][inverse] * labellings).astype(np.int64)
-        return Drawn(np.searchsorted(z, np.arange(len(query) + 1)), row, label, rng.normal(size=repetitions))
+        return Drawn(np.searchsorted(z, np.arange(len(order) + 1)), row, label, rng.normal(size=repetitions))
 
 
 def can_be_replayed(pool: DocumentPool, design: DocumentDesign) -> bool:
@@ -117,38 +99,49 @@ class DocumentReplays:
 
     def replayed(self, number: int, seed: int) -> Replayed:
         """The errors in samples of the design."""
-        units, parts = self._units, []
-        labellings = len(units.effects) if isinstance(self.pool, RevealedPool) else None
-        for drawn in self.redraws.drawn(number, seed, labellings):
-            parts.append(np.empty((4, len(drawn.normal))))
-            replay_errors(drawn, units, self.redraws.design.nested, parts[-1])
-        error, variance, usual, size = np.hstack(parts)
+        labels = self._labels()
+        labellings = len(labels.effects) if isinstance(self.pool, RevealedPool) else None
+        drawn = self.redraws.drawn(number, seed, labellings)
+        error, variance, usual, size = np.hstack([self._errors(each, labels) for each in drawn])
         # Each sample has its own labels, but what it expects of its variance is known: all count as of one labelling.
         return studentised(error, np.sqrt(variance), usual, size, np.zeros(number, dtype=np.int64))
 
-    @property
-    def _units(self) -> _Units:
-        pool, order, grades = self.pool, self.redraws.design.order, self.redraws.grades
-        number = np.arange(len(order))
+    def _labels(self) -> _Labels:
+        pool, design, grades = self.pool, self.redraws.design, self.redraws.grades
+        row, place = design.order, np.arange(len(design.order))
         if self.documents is not None:
-            place = np.full(len(grades), -1)
-            place[self.documents] = np.arange(len(self.documents))
-            number = np.flatnonzero(place[order] >= 0)
-            order, grades = place[order[number]], grades[self.documents]
-        weight = pool.weight[pool.query[order]]
+            rows = np.full(len(grades), -1)
+            rows[self.documents] = np.arange(len(self.documents))
+            place = np.flatnonzero(rows[design.order] >= 0)
+            row, grades = rows[design.order[place]], grades[self.documents]
+        weight = pool.weight[pool.query[row]]
         if isinstance(pool, RevealedPool):
             used = np.flatnonzero(self.contrast)
-            steps = [self.contrast[used] @ each[np.ix_(used, order)] for each in pool.simulated(order, grades)]
-            effects, shift = np.stack(steps) * weight, np.zeros(len(order))
+            steps = [self.contrast[used] @ each[np.ix_(used, row)] for each in pool.simulated(row, grades)]
+            effects, shift = np.stack(steps) * weight, np.zeros(len(row))
             variance = (effects**2).mean(axis=0)
-            first = effects[(effects != 0).argmax(axis=0), np.arange(len(order))]
-            influence = np.copysign(np.sqrt(variance), first)
+            influence = effects[(effects != 0).argmax(axis=0), np.arange(len(row))]
         else:
-            values, stands_for = pool.form.values, self.stands_for[order]
+            values, stands_for = pool.form.values, self.stands_for[row]
             mean, square = grades @ values, grades @ values**2
-            influence = (self.contrast @ pool.gradients(mean))[order] * weight
-            effects, shift = influence * (values[:, None] - stands_for), influence * (mean[order] - stands_for)
-            variance = influence**2 * np.maximum(square - mean**2, 0.0)[order]
-        query, place, opening, chance = self.redraws.order
-        known = query[number], place[number], opening, chance[number], number
-        return _Units(*known, effects, influence, shift, variance)
+            influence = (self.contrast @ pool.gradients(mean))[row] * weight
+            effects, shift = influence * (values[:, None] - stands_for), influence * (mean[row] - stands_for)
+            variance = influence**2 * np.maximum(square - mean**2, 0.0)[row]
+        counts = np.flatnonzero(influence)
+        row, place = row[counts], place[counts]
+        sign = 0.0
+        if len(counts):
+            name = np.argsort(self.redraws.by_name)[design.order[place]]
+            sign = float(np.sign(influence[counts[name.argmin()]]))
+        chance = design.chance(self.redraws.query)[design.order[place]]
+        return _Labels(place, pool.query[row], chance, effects[:, counts], shift[counts], variance[counts], sign)
+
+    def _errors(self, drawn: Drawn, labels: _Labels) -> np.ndarray:
+        """float64[4, R], errors, the variances that they show and are expected to show, and sums of absolute terms."""
+        found = np.zeros((5, len(drawn.normal)))
+        replay_errors(drawn, labels, self.redraws.design.nested, found)
+        error, *rest, reached = found
+        every = labels.variance.sum()
+        # What is left if everything is reached is rounding.
+        missed = np.sqrt(np.where(every - reached > ROUNDING * every, every - reached, 0.0))
+        return np.stack([error - labels.shift.sum() - labels.sign * missed * drawn.normal, *rest])
