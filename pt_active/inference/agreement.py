@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -79,11 +79,23 @@ def second_opinions(coincidence: np.ndarray) -> np.ndarray:
     return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
 
-def judges_variance(
-    change: np.ndarray, chance: np.ndarray, label: np.ndarray, judges: np.ndarray, coincidence: np.ndarray
-) -> float:
-    """``Σ π_i/r_i ½ Σ_g' P(g'|g_i) d_i(g')²``: the share of who judged in the variance, r_i judges [theory 12]."""
-    single = 0.5 * (second_opinions(coincidence)[label] * change**2).sum(axis=1)
+def one_by_one(query: np.ndarray, wanted: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Documents and the labels that they get instead of their own, at most one document of each query at once.
+
+    Shapes: query int64[N], increasing; wanted bool[N, V], the labels that are tried.
+    """
+    rows, labels = np.nonzero(wanted)
+    turn = np.arange(len(rows)) - np.searchsorted(query[rows], query[rows])
+    for number in range(turn.max(initial=-1) + 1):
+        yield rows[turn == number], labels[turn == number]
+
+
+def judges_variance(change: np.ndarray, chance: np.ndarray, opinion: np.ndarray, judges: np.ndarray) -> float:
+    """``Σ π_i/r_i ½ Σ_g' P(g'|g_i) d_i(g')²``: the share of who judged in the variance, r_i judges [theory 12].
+
+    Shapes: change float64[n, G+1], d; opinion float64[n, G+1], P of another judge; chance float64[n], judges int64[n].
+    """
+    single = 0.5 * (opinion * change**2).sum(axis=1)
     return float((chance * single / judges).sum())
 
 

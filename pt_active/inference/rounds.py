@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
+from pt_active.inference.agreement import one_by_one
 from pt_active.inference.documents import (
     DocumentEstimate,
     cautious_variance,
@@ -212,16 +212,16 @@ def round_labels(
         yield RoundLabels(seen, replace(each.sample, drawn=labelled), variables, expected, observed, share)
 
 
-def label_changes(each: RoundLabels, contrasts: np.ndarray) -> np.ndarray:
-    """float64[c, N, G+1], how far estimates of a round move with each other label, for nDCG and AP [theory 12].
+def label_changes(each: RoundLabels, contrasts: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """float64[c, N, G+1], how far estimates of a round move with other labels, for nDCG and AP [theory 12].
 
-    One document of each query is given another label at once. Shapes: contrasts float64[c, k].
+    One document of each query is given another label at once. Shapes: contrasts float64[c, k]; others bool[N, G+1], the
+    labels that are tried.
     """
-    seen, opening, rows = each.seen, each.sample.opening, np.flatnonzero(each.sample.drawn)
+    seen, opening, others = each.seen, each.sample.opening, others & each.sample.drawn[:, None]
     counts = np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
-    changes = np.zeros((len(contrasts), *each.observed.shape))
     if isinstance(seen, RevealedPool) and not each.sample.design.nested:
-        about = each.expected, each.observed, contrasts
+        about = each.expected, each.observed, contrasts, others
         drawn = each.sample.drawn, each.sample.design.inclusion
         moved = seen.once(lambda: moved_by_labels(seen, each.sample, *about), *drawn, *about)
         return np.asarray(counts[seen.query, None] * moved)
@@ -230,11 +230,9 @@ def label_changes(each: RoundLabels, contrasts: np.ndarray) -> np.ndarray:
         about = seen, each.sample, each.expected, observed
         return counts * [query_residuals(*about, contrast, each.share).step for contrast in contrasts]
 
-    before, query = estimated(each.observed), seen.query[rows]
-    turn = np.arange(len(rows)) - np.searchsorted(query, query)
-    for number, grade in product(np.unique(turn), range(changes.shape[-1])):
-        some = rows[turn == number]
-        other = each.observed.copy()
-        other[some] = seen.form.values[grade]
-        changes[:, some, grade] = (estimated(other) - before)[:, seen.query[some]]
+    before, changes = estimated(each.observed), np.zeros((len(contrasts), *each.observed.shape))
+    for rows, grades in one_by_one(seen.query, others):
+        observed = each.observed.copy()
+        observed[rows] = seen.form.values[grades]
+        changes[:, rows, grades] = (estimated(observed) - before)[:, seen.query[rows]]
     return changes

@@ -8,11 +8,11 @@ linear in single labels has no bias, whatever the model believes; what pairs of 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
+from pt_active.inference.agreement import one_by_one
 from pt_active.relevance.classes import InClasses, standardised
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import TwoPhase
@@ -200,31 +200,41 @@ def _kinds_of(classes: InClasses) -> tuple[_Told, _Told]:
 
 
 def moved_by_labels(
-    pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrasts: np.ndarray
+    pool: RevealedPool,
+    sample: TwoPhase,
+    mean: np.ndarray,
+    observed: np.ndarray,
+    contrasts: np.ndarray,
+    others: np.ndarray,
 ) -> np.ndarray:
-    """How far f̂ of its query moves with each other label of a drawn document, float64[c, N, G+1] [theory 12].
+    """How far f̂ of its query moves with other labels of drawn documents, float64[c, N, G+1] [theory 12].
 
     One document of each query is given another label at once, for all contrasts, float64[c, k], that share their
-    classes. What the labels of queries teach of others is held.
+    classes, and only in queries in which these can differ. What the labels of queries teach of others is held.
+
+    Shapes: others bool[N, G+1], the labels that are tried.
     """
     used, label = _rankers_of(contrasts[0]), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
     (_, share, spread, *_), _ = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
     now = replace(_recalibrated(pool, mean, label, used), spread=spread)
-    rows, levels, grades = np.flatnonzero(sample.drawn), now.logits.shape[1] + 1, observed.shape[1]
-    query, moved = pool.query[rows], np.zeros((len(contrasts), len(chance), levels))
+    level = now.level(np.arange(observed.shape[1]))
+    moved = np.zeros((len(contrasts), len(chance), now.logits.shape[1] + 1))
     before = _values(now, share, pool.query, chance, contrasts[:, used])
-    turn = np.arange(len(rows)) - np.searchsorted(query, query)
-    for number, step in product(range(turn.max(initial=-1) + 1), range(1, levels)):
-        some, queries = rows[turn == number], query[turn == number]
-        other = now.known.copy()
-        other[some] = (other[some] + step) % levels
+    differs = np.any([pool.differs(each) for each in contrasts], axis=0)
+    wanted = np.zeros(moved.shape[1:], dtype=bool)
+    for grade, tried in enumerate(others.T):
+        tried = tried & sample.drawn & differs[pool.query] & (now.known != level[grade])
+        wanted[tried, level[grade]] = True
+    for rows, levels in one_by_one(pool.query, wanted):
+        known, queries = now.known.copy(), pool.query[rows]
+        known[rows] = levels
         inside = np.isin(pool.query, queries)
-        part = replace(now, known=other).among(queries)
+        part = replace(now, known=known).among(queries)
         places = np.searchsorted(queries, pool.query[inside])
         values = _values(part, share, places, chance[inside], contrasts[:, used])
-        moved[:, some, other[some]] = values - before[:, queries]
-    return moved[:, :, now.level(np.arange(grades))]
+        moved[:, rows, levels] = values - before[:, queries]
+    return moved[:, :, level]
 
 
 def _values(now: InClasses, share: float, query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray) -> np.ndarray:

@@ -320,8 +320,11 @@ class LabelledPlan(ABC, Generic[Sampled]):
         """An estimate of a contrast, float64[k], taken apart."""
 
     @abstractmethod
-    def changes(self, contrast: np.ndarray, how: How[irm.Measure]) -> np.ndarray:
-        """float64[N, G+1], how far an estimate of a contrast would move if each label were another grade."""
+    def changes(self, contrast: np.ndarray, how: How[irm.Measure], others: np.ndarray) -> np.ndarray:
+        """float64[N, G+1], how far an estimate of a contrast would move if each label were another grade.
+
+        It is known of the ``others``, bool[N, G+1], that are asked for.
+        """
 
     @property
     @abstractmethod

@@ -69,7 +69,9 @@ class JudgedDocuments(Judged):
     documents: np.ndarray | None = None  # int64[N], which documents these are, if others were left out
     kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
     shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
-    changed: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)  # by estimator
+    changed: dict[tuple[str, bytes], np.ndarray] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # by estimator
     read: dict[str, list[RoundLabels]] = field(default_factory=dict, repr=False, compare=False)  # by estimator
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
@@ -149,17 +151,19 @@ class JudgedDocuments(Judged):
                 self.shown[key] = ErrorShown.of(part._estimated(weights, estimator))
         return [self.shown[_key(each, estimator)] for each in contrasts]
 
-    def changes(self, contrast: np.ndarray, estimator: str) -> np.ndarray:
-        """float64[N, G+1], how far an estimate of nDCG or AP moves with each other label."""
+    def changes(self, contrast: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
+        """float64[N, G+1], how far an estimate of nDCG or AP moves with other labels, bool[N, G+1]."""
         if len(contrast) <= OWN_CLASSES and not all(each.sample.design.nested for each in self.rounds):
-            return self._changes(contrast[None], estimator)[0]
-        if estimator not in self.changed:  # The change of a contrast is the sum of those of its rankers.
-            self.changed[estimator] = self._changes(np.eye(len(contrast)), estimator)
+            return self._changes(contrast[None], estimator, others)[0]
+        key = estimator, others.tobytes()
+        if key not in self.changed:  # The change of a contrast is the sum of those of its rankers.
+            self.changed[key] = self._changes(np.eye(len(contrast)), estimator, others)
         used = np.flatnonzero(contrast)
-        return np.tensordot(contrast[used], self.changed[estimator][used], 1)
+        return np.tensordot(contrast[used], self.changed[key][used], 1)
 
-    def _changes(self, contrasts: np.ndarray, estimator: str) -> np.ndarray:
-        return np.sum([s * label_changes(r, contrasts) for s, r in self.shares_of_rounds(contrasts[0], estimator)], 0)
+    def _changes(self, contrasts: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
+        rounds = self.shares_of_rounds(contrasts[0], estimator)
+        return np.sum([share * label_changes(each, contrasts, others) for share, each in rounds], axis=0)
 
     def pull_of_round(self, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
         """float64[N], how much the error of each document that a round drew counts, and 0 for all others."""
@@ -310,11 +314,11 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
         columns = {name: column[drawn] for name, column in (of_query | {"contribution": step}).items()}
         return Parts(base, drawn, columns, judged.label, effect, weight, use)
 
-    def changes(self, contrast: np.ndarray, how: How[irm.Measure]) -> np.ndarray:
-        """float64[N, G+1], how far an estimate would move with each label; 0 for documents without one."""
+    def changes(self, contrast: np.ndarray, how: How[irm.Measure], others: np.ndarray) -> np.ndarray:
+        """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
         judged = self.judged(how)
         if isinstance(judged.pool, RevealedPool):
-            return judged.changes(contrast, how.estimator)
+            return judged.changes(contrast, how.estimator, others)
         shares = judged.shares_of_rounds(contrast, how.estimator)
         pull = np.sum([share * judged.pull_of_round(each, contrast) for share, each in shares], axis=0)
         values = judged.pool.form.values[: self.tables.pool.max_grade + 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -154,32 +153,23 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         share = judged.sample.count * judged.sample.importance(judged.pool_weight)
         columns = {"weight": share / share.sum(), "value": value, "expected": model}
         columns["contribution"] = pull * (value - np.nan_to_num(model))
-        effect, use = np.zeros(size), np.zeros(size, dtype=bool)
-        for weight, (rows, values, now) in zip(pull, self._values_by_label(contrast, how), strict=True):
-            effect[rows], use[rows] = weight * (now - (values * grades[rows]).sum(axis=1)), True
+        use = (self.label >= 0) & self.tables.pool.seen(how.measure)
+        effect = -(grades * self.changes(contrast, how, np.ones(grades.shape, dtype=bool))).sum(axis=1)
         return Parts(base, self.drawn, columns, self.label, effect, np.full(size, np.nan), use)
 
-    def changes(self, contrast: np.ndarray, how: How[irm.Measure]) -> np.ndarray:
-        """float64[N, G+1], how far an estimate would move with each label."""
-        change = np.zeros((len(self.label), self.tables.pool.max_grade + 1))
-        pull = self.judged(how).pull(contrast, how.estimator)[1]
-        for weight, (rows, values, now) in zip(pull, self._values_by_label(contrast, how), strict=True):
-            change[rows] = weight * (values - now)
-        return change
-
-    def _values_by_label(
-        self, contrast: np.ndarray, how: How[irm.Measure]
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-        """The rows of each query with labels, its value with each grade for each of them, and its value."""
-        pool, label, measure = self.tables.pool, self.label, how.measure
-        evaluate, seen, grades = _valuation(pool, measure), pool.seen(measure), pool.max_grade + 1
-        for query in self.drawn:
-            rows = np.arange(pool.indptr[query], pool.indptr[query + 1])
-            known = np.flatnonzero((label[rows] >= 0) & seen[rows])
-            labels = np.tile(np.maximum(label[rows], 0), (len(known) * grades + 1, 1))
-            labels[np.arange(len(known) * grades), np.repeat(known, grades)] = np.tile(np.arange(grades), len(known))
+    def changes(self, contrast: np.ndarray, how: How[irm.Measure], others: np.ndarray) -> np.ndarray:
+        """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
+        pool, label, change = self.tables.pool, self.label, np.zeros(others.shape)
+        others = others & ((label >= 0) & pool.seen(how.measure))[:, None]
+        evaluate, pull = _valuation(pool, how.measure), self.judged(how).pull(contrast, how.estimator)[1]
+        for weight, query in zip(pull, self.drawn, strict=True):
+            rows = slice(pool.indptr[query], pool.indptr[query + 1])
+            place, grade = np.nonzero(others[rows])
+            labels = np.tile(np.maximum(label[rows], 0), (len(place) + 1, 1))
+            labels[np.arange(len(place)), place] = grade
             values = evaluate(labels, pool.ranks[:, rows]) @ contrast
-            yield rows[known], values[:-1].reshape(-1, grades), float(values[-1])
+            change[rows][place, grade] = weight * (values[:-1] - values[-1])
+        return change
 
     @cached_property
     def chance(self) -> np.ndarray:

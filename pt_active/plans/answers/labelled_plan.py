@@ -19,7 +19,7 @@ import pandas as pd
 from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels, label_columns
 from pt_active.frames.records import ADJUDICATOR, latest
-from pt_active.inference.agreement import coincidences, judges_variance
+from pt_active.inference.agreement import coincidences, judges_variance, second_opinions
 from pt_active.inference.new_queries import NEW, THESE, ByQuery
 from pt_active.plans.answers.basis import QueriesMeant, clustered, gap_to_new, meant
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
@@ -202,13 +202,18 @@ def _error_of_judges(
     judges, coincidence, settled = _who_judged(labelled.tables.pool, records)
     label, rows = labelled.label, np.flatnonzero(labelled.label >= 0)
     twice, known = int((judges[rows] > 1).sum()), np.where(settled, 1, np.maximum(judges, 1))[rows]
+    opinion = np.zeros((len(label), len(coincidence)))
+    if twice:
+        opinion[rows] = second_opinions(coincidence)[label[rows]]
+    others = opinion > 0
+    others[rows, label[rows]] = False
 
     def added(judged: Judged, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
         basis = replace(fields["basis"], judged_twice=float(twice) / max(len(rows), 1))
         if not twice:
             return fields | {"basis": basis}
-        change, chance = labelled.changes(contrast.weights(len(judged.names)), how)[rows], labelled.chance[rows]
-        variance = judges_variance(change, chance, label[rows], known, coincidence)
+        change = labelled.changes(contrast.weights(len(judged.names)), how, others)[rows]
+        variance = judges_variance(change, labelled.chance[rows], opinion[rows], known)
         before, degrees = fields["standard_error"], fields["degrees_of_freedom"]
         both = before**2 + variance
         if variance > 0 and degrees > 0:
