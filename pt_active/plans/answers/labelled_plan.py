@@ -31,7 +31,6 @@ from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
 
-
 Result = TypeVar("Result", Estimate, Comparison)
 
 
