@@ -34,9 +34,6 @@ OLD = {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_
 SETTINGS: dict[str, dict[str, str]] = {
     "old": OLD | {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"},
     "no AVX-512": {"OPENBLAS_CORETYPE": "SkylakeX", "NPY_DISABLE_CPU_FEATURES": NEWEST},
-    "Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
-    "Skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
-    "Prescott": {"OPENBLAS_CORETYPE": "Prescott"},
     "numpy without AVX2": {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"},
     "generic": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
 }

@@ -17,7 +17,6 @@ from samples import wanted
 from typer.testing import CliRunner
 
 from pt_active import ActiveTest, Audit, ColumnCost, Outlook, Plan
-from pt_active.cli import replays
 from pt_active.cli.app import app
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import worklists
@@ -74,20 +73,14 @@ def of_queries(pool: pd.DataFrame, **how: Any) -> Plan:
     return Plan.create(pool, None, **({"measure": "DCG@10", "budget": 200, "seed": 1, "level": "query"} | how))
 
 
-def road(plan: Plan, labels: pd.DataFrame, folder: Path, format: str = "csv") -> dict[str, object]:
-    """Saves a plan, exports it, reads its labels back, asks all that can be asked of them, and returns the report."""
-    plan = Plan.load(plan.save(folder / "plan").path)
-    judged = wanted(plan, labels)
-    plan.export(folder / "judge-me", format, qrels=judged, order="sorted")
-    back = worklists.read_judgments(folder / "judge-me")
-    pd.testing.assert_frame_equal(back[["qid", "docno", "label"]], judged, check_dtype=False)
-    found = plan.compare(back)
-    assert found.standard_error > 0
-    assert all(each.standard_error > 0 for each in plan.estimate(back).values())
+def road(plan: Plan, labels: pd.DataFrame, folder: Path) -> dict[str, object]:
+    """Saves a plan, asks all that can be asked of its labels, and returns the report."""
+    plan, judged = Plan.load(plan.save(folder / "plan").path), wanted(plan, labels)
+    assert plan.compare(judged).standard_error > 0
+    assert all(each.standard_error > 0 for each in plan.estimate(judged).values())
     assert plan.status(half_judged(plan, labels)).judged > 0
-    report = plan.report(folder / "report.html", back)
+    report = plan.report(folder / "report.html", judged)
     assert np.isfinite(report.budget["half_width"].iloc[-1])
-    assert "</html>" in (folder / "report.html").read_text(encoding="utf-8")
     return report.to_dict()
 
 
@@ -145,7 +138,7 @@ def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     tables, truth = plan.tables, plan.compare(labels).difference
     label = labelled_plan(tables, labels).label
     estimates = []
-    for seed in range(200):
+    for seed in range(60):
         source = _Sessions(tables, seed)
         proof = UnitSequence(source, label, bridged=True).proof(contrast, 0.05)
         low, high = interval(proof.draws, proof.stakes, 0.05)
@@ -265,11 +258,13 @@ def _read_bars(path: str | Path) -> pd.DataFrame:
 def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
     bars = worklists.Format(_write_bars, _read_bars, "line", re.compile(r"\|"))
     monkeypatch.setitem(worklists.FORMATS, "bars", bars)
-    plan = of_queries(pool)
-    road(plan, labels, tmp_path, "bars")
+    plan, judged = of_queries(pool).save(tmp_path / "plan"), wanted(of_queries(pool), labels)
+    plan.export(tmp_path / "judge-me", "bars", qrels=judged, order="sorted")
+    back = worklists.read_judgments(tmp_path / "judge-me")
+    pd.testing.assert_frame_equal(back[["qid", "docno", "label"]], judged, check_dtype=False)
     assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
     shown = said("status", tmp_path / "plan", tmp_path / "judge-me", "--json")
-    assert json.loads(shown)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
+    assert json.loads(shown)["result"]["difference"] == plan.compare(judged).difference
 
 
 def _write_ticks(worklist: Worklist) -> dict[str, str | bytes]:
@@ -326,10 +321,7 @@ def test_a_loss(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkey
     assert found.basis.measure == "Absolute"
     census = Audit.create(frame, {"best": "best"}, Absolute(), budget=1e6)
     truth = frame.merge(labels, on=["qid", "docno"], suffixes=("_", ""))
-    estimate = census.estimate(labels)["best"]
-    weight = census.tables.pairs.weight
-    assert weight.sum() == pytest.approx(1)
-    assert estimate.value == pytest.approx(np.abs(truth["best"] - truth["label"]).mean())
+    assert census.estimate(labels)["best"].value == pytest.approx(np.abs(truth["best"] - truth["label"]).mean())
 
 
 @dataclass(frozen=True)
@@ -354,19 +346,11 @@ def test_a_labelling_cost(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pa
     assert "log-length, column, price" in complaint(
         "plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new", "--cost", "much"
     )
-    pool.assign(doc_cost=3.0).to_parquet(tmp_path / "pool.parquet")
-    for name in ("price", "column"):
-        words = ["--measure", "DCG@10", "--level", "query", "--budget", 600, "--per-query", 1, "--seed", 1]
-        said("plan", *words, "--cost", name, "--pool", tmp_path / "pool.parquet", "--out", tmp_path / name)
-        assert Plan.load(tmp_path / name).manifest["spent"] == plan.manifest["spent"]
-
-
-def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame, tmp_path: Path) -> None:
     timed = of_queries(pool, budget=1.0, cost=costs.TimeCost(30.0))
     assert timed.manifest["arguments"]["cost_unit"] == "hours"
-    assert str(Plan.load(timed.save(tmp_path / "timed").path)) == str(timed)
-    priced = of_queries(pool.assign(doc_cost=2.0), budget=400, cost=ColumnCost())
+    priced = of_queries(pool.assign(doc_cost=3.0), budget=600, cost=ColumnCost(per_query=1.0))
     assert priced.manifest["arguments"]["cost_unit"] == "units of cost"
+    assert priced.manifest["spent"] == plan.manifest["spent"]
 
 
 class _Falling(GradeModel):
@@ -410,10 +394,3 @@ def test_a_grade_model(demo: DemoCollection, pool: pd.DataFrame, labels: pd.Data
         made[name] = Plan.load(tmp_path / name).tables.pool.grades
     np.testing.assert_allclose(made["falling"], np.tile(np.array([8, 4, 2, 1]) / 15, (len(made["falling"]), 1)))
     np.testing.assert_array_equal(made["other-prior"], made["prior"])
-    bare = pool.drop(columns=[f"grade_{g}" for g in range(4)]).merge(labels)
-    fold = (bare["qid"].rank(method="dense") % 2).astype(int)
-    bare.assign(fold=fold).to_parquet(tmp_path / "pool.parquet")
-    for name in ("falling", "other-prior"):
-        graded = replays.labelled_pool(tmp_path / "pool.parquet", name, 0)
-        assert set(graded["qid"]) == set(bare["qid"][fold == 1])
-        assert graded[[f"grade_{g}" for g in range(4)]].sum(axis=1).to_numpy() == pytest.approx(1)

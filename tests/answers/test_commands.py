@@ -91,7 +91,7 @@ def test_costs_and_clusters_of_the_table_count_and_the_forecast_leaves_the_unit_
     assert "for queries like them, as 30 clusters" in run("status")
 
 
-def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(folder: Path) -> None:
+def test_the_answers_of_another_plan_stay_and_those_of_the_project_are_made_again(folder: Path) -> None:
     made(5).drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
     run("init", "--answers", "answers.csv", "--budget", 5)
     (folder / "pt-active.toml").unlink()
@@ -99,27 +99,18 @@ def test_the_answers_of_another_plan_stay_and_the_option_that_helps_is_named(fol
     assert told.exit_code == 2
     assert "my-plan-answers.parquet exists; remove it, or choose another --plan" in told.stderr
     run("init", "--answers", "answers.csv", "--budget", 5, "--plan", "other")
-    made(4).drop(columns=["truth", "run"]).to_csv("answers.csv", index=False)
-    run("init", "--answers", "answers.csv")  # the project's own are made again
-    table = made(4).drop(columns=["truth", "run"])
-    table.assign(weight=[3.0 if item == table["item"][0] else 1.0 for item in table["item"]]).to_csv("answers.csv")
-    assert re.search(
-        r"weights +items count by traffic \(.* has 50%, so they count as 3\)", run("init", "--answers", "answers.csv")
-    )
-    assert "5 of 8 answers" in run("init", "--answers", "answers.csv", "--budget", 5)
-    assert run("plan").startswith("Plan for Score@1 of new, old\n")
-    assert (folder / "other").is_dir()
-
-
-def test_a_file_of_each_system_and_points_in_steps(folder: Path) -> None:
-    table = made(30).drop(columns=["run", "score"])
-    for name, own in table.groupby("system"):
-        own.drop(columns=["system", "truth"]).to_json(f"{name}.jsonl", orient="records", lines=True)
-    run("init", "--answers", "new=new.jsonl", "--answers", "old=old.jsonl", "--scale", "0-1:0.5", "--budget", 20)
+    for name, own in made(4).drop(columns=["truth", "run", "score"]).groupby("system"):
+        own = own.assign(weight=[3.0 if item == "i0" else 1.0 for item in own["item"]])
+        own.drop(columns="system").to_json(f"{name}.jsonl", orient="records", lines=True)
+    words = "--answers", "new=new.jsonl", "--answers", "old=old.jsonl", "--scale", "0-1:0.5", "--budget", 5
+    said = run("init", *words)
+    assert re.search(r"weights +items count by traffic \(.* has 50%, so they count as 3\)", said)
+    assert "5 of 8 answers" in said
     project = tomllib.loads((folder / "pt-active.toml").read_text())
     assert project["measure"] == "Score(step=0.5)@1"
     assert project["grade-names"] == "score 0,score 0.5,score 1"
-    assert "Plan for Score(step=0.5)@1 of new, old" in run("plan")
+    assert run("plan").startswith("Plan for Score(step=0.5)@1 of new, old\n")
+    assert (folder / "other").is_dir()
 
 
 def test_a_preference_is_one_decision_an_item(folder: Path) -> None:

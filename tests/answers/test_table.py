@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from made_answers import made
 
 from pt_active.answers.table import answer_table
 
@@ -49,19 +48,15 @@ def test_names_of_columns_come_in_any_case_and_a_question_may_be_the_item() -> N
     ]
 
 
-def test_pyterriers_answer_frames_are_taken() -> None:
-    frames = {
-        name: pd.DataFrame({"qid": ["1"], "query": ["x?"], "qanswer": [text]})
-        for name, text in (("a", "u"), ("b", "v"))
-    }
-    table = answer_table(frames)
-    assert table["answer"].tolist() == ["u", "v"]
-    assert table["question"].tolist() == ["x?", "x?"]
-
-
-def test_letters_of_inspects_frames_are_scores() -> None:
+def test_frames_of_pyterrier_and_inspect_are_taken() -> None:
+    """Where nothing else names systems, those of Inspect's ``samples_df`` are its evaluations, and not its scorers."""
+    rows = {"qid": ["1"], "query": ["x?"]}
+    table = answer_table({"a": pd.DataFrame(rows | {"qanswer": ["u"]}), "b": pd.DataFrame(rows | {"qanswer": ["v"]})})
+    assert table[["answer", "question"]].to_numpy().tolist() == [["u", "x?"], ["v", "x?"]]
     frame = pd.DataFrame({"id": [1, 2], "epoch": 1, "input": ["x?", "y?"], "score_match": ["C", "I"]})
     assert answer_table({"a": frame, "b": frame})["score_match"].tolist() == [1.0, 1.0, 0.0, 0.0]
+    rows = LONG.drop(columns="answer").rename(columns={"system": "eval_id"}).assign(score_match=1.0, score_includes=0.0)
+    assert answer_table(rows)["system"].tolist() == ["a", "b"] * 2
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
@@ -117,17 +112,20 @@ def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares() -
         (WIDE.assign(score=1), "column score belongs to no system"),
         (WIDE.assign(score_gpt=1), "column score_gpt belongs to no system"),
         (WIDE.assign(Answer_a="red"), "the column answer_a is there more than once"),
+        (
+            pd.concat([LONG.assign(run=1), LONG.assign(run=2).iloc[:3]]),
+            "system 'b' has 1 run where others have 2 for item '2'",
+        ),
+        (LONG.assign(cost=[1, 0, 1, 1]), "item '1', system 'b': expected a number above 0 as cost; got 0"),
+        (LONG.assign(cost=[1, None, 1, 1]), "expected a number above 0 as cost; got"),
+        (LONG.assign(cost=[1, np.inf, 1, 1]), "expected a number above 0 as cost; got inf"),
+        (LONG.assign(score_gpt=["1", "high", "1", "1"]), "'b': expected a number as score_gpt; got 'high'"),
+        (LONG.assign(weight=["1", "high", "1", "1"]), "'b': expected a number as weight; got 'high'"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(frame: pd.DataFrame, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         answer_table(frame)
-
-
-def test_evaluations_are_systems_where_nothing_else_names_them() -> None:
-    """As in a frame of ``samples_df`` of Inspect, whose scorers are no systems."""
-    rows = LONG.drop(columns="answer").rename(columns={"system": "eval_id"}).assign(score_match=1.0, score_includes=0.0)
-    assert answer_table(rows)["system"].tolist() == ["a", "b"] * 2
 
 
 def test_what_one_row_says_of_an_item_is_known_of_all_its_answers_in_any_order() -> None:
@@ -151,29 +149,3 @@ def test_an_empty_answer_is_one_that_people_see_and_judge_once() -> None:
     table = answer_table(LONG.assign(answer=["red", None, " ", ""]))
     assert table["answer"].tolist() == ["red", *["(empty answer)"] * 3]
     assert table["docno"].nunique() == 3
-
-
-def test_a_bad_line_of_json_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "answers.jsonl"
-    path.write_text('{"item": 1, "system": "a", "answer": "u"}\n{"item": 2,\n')
-    with pytest.raises(ValueError, match=r"answers\.jsonl: line 2: expected JSON"):
-        answer_table(path)
-
-
-def test_unequal_runs_are_refused() -> None:
-    more = pd.concat([LONG.assign(run=1), LONG.assign(run=2).iloc[:3]])
-    with pytest.raises(ValueError, match="system 'b' has 1 run where others have 2 for item '2'"):
-        answer_table(more)
-
-
-@pytest.mark.parametrize("name", ["score", "score_gpt", "cost", "weight"])
-def test_a_number_that_is_none_is_named_with_its_answer(name: str) -> None:
-    table = made(3).assign(**{name: ["1"] * 4 + ["high", "2"]})
-    with pytest.raises(ValueError, match=rf"item 'i2', system 'new': expected a number .*as {name}; got 'high'"):
-        answer_table(table)
-
-
-@pytest.mark.parametrize("cost", [0, -1, None, np.inf])
-def test_every_answer_has_a_cost_above_0(cost: float | None) -> None:
-    with pytest.raises(ValueError, match="item 'i1', system 'old': expected a number above 0 as cost; got"):
-        answer_table(made(3).assign(cost=[1, 1, 1, cost, 1, 1]))

@@ -78,7 +78,7 @@ def test_rounding_neither_adds_nor_takes_a_query(start: float) -> None:
 
 
 def test_seeds_draw_queries_as_often_as_they_should() -> None:
-    traffic, seeds = np.array(SMALL["one is certain"]), 4000
+    traffic, seeds = np.array(SMALL["one is certain"]), 2000
     came, chance = np.zeros(len(traffic)), exact(traffic, 2)
     for seed in range(seeds):
         *place, start = places([*"abcde", ""], seed)
@@ -141,16 +141,14 @@ def test_every_engine_draws_the_same_sample(kept: Callable[..., Any], rows: pd.D
     assert len(usual.topics) == 20
     assert usual.queries == rows["qid"].nunique()
     assert usual.topics["traffic"].sum() == pytest.approx(rows.drop_duplicates("qid")["traffic"].sum())
-    assert_same(usual, sample_queries(**kept(rows, tmp_path), n=20, seed=3))
+    other = sample_queries(**kept(rows, tmp_path), n=20, seed=3)
+    assert_same(usual, other)
+    if kept is in_trec:  # whose table of queries has their texts
+        assert other.topics["query"].tolist() == [f'say "{qid}", please' for qid in other.topics["qid"]]
     assert_same(
         sample_queries(**in_parquet(rows, tmp_path) | {"weight": None}, n=20, seed=4),
         sample_queries(**kept(rows, tmp_path) | {"weight": None}, n=20, seed=4),
     )
-
-
-def test_a_table_of_queries_gives_the_topics_their_texts(rows: pd.DataFrame, tmp_path: Path) -> None:
-    topics = sample_queries(**in_trec(rows, tmp_path), n=20).topics
-    assert topics["query"].tolist() == [f'say "{qid}", please' for qid in topics["qid"]]
 
 
 @pytest.mark.slow  # Spark takes half a minute to start.
@@ -203,9 +201,7 @@ MALFORMED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "no file": ({}, {}, "No such file"),
     "no column": ({"a.csv": "qid,docno\nx,d\n"}, UNIFORM, "'a' needs the columns qid, docno, score; it lacks 'score'"),
     "no traffic": ({"a.csv": f"{HEADER}x,d,1,\n"}, {}, f"{NO_NUMBER} 'x'"),
-    "negative traffic": ({"a.csv": f"{HEADER}x,d,1,2\ny,d,1,-2\n"}, {}, f"{NO_NUMBER} 'y'"),
     "infinite traffic": ({"a.csv": f"{HEADER}x,d,1,inf\n"}, {}, f"{NO_NUMBER} 'x'"),
-    "traffic is NaN": ({"a.csv": f"{HEADER}x,d,1,nan\n"}, {}, f"{NO_NUMBER} 'x'"),
     "traffic differs": (
         {"a.csv": f"{HEADER}x,d,1,2\nx,e,1,3\n"},
         {},
@@ -246,15 +242,12 @@ def test_what_cannot_be_drawn_from_is_refused(
         sample_queries(source, **{"n": 1, "weight": "traffic"} | asked)
 
 
-def test_ids_that_are_numbers_with_a_point_are_refused(rows: pd.DataFrame, tmp_path: Path) -> None:
-    rows.head(5).assign(qid=1.0).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match="qids must be texts or whole numbers"):
-        sample_queries({"a": tmp_path / "a.parquet"}, 1)
-    frames = pytest.importorskip("dask.dataframe")
-    with pytest.raises(ValueError, match="qids must be texts or whole numbers"):
-        sample_queries(frames.from_pandas(rows.head(5).assign(qid=1.0), npartitions=1), 1)
-
-
-def test_other_sources_are_refused(rows: pd.DataFrame) -> None:
+def test_sources_of_another_kind_are_refused(rows: pd.DataFrame, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="a log is files by ranker, or a frame of Dask or Spark"):
         sample_queries(rows, 1)
+    pointed = rows.head(5).assign(qid=1.0)
+    pointed.to_parquet(tmp_path / "a.parquet")
+    frames = pytest.importorskip("dask.dataframe")
+    for source in ({"a": tmp_path / "a.parquet"}, frames.from_pandas(pointed, npartitions=1)):
+        with pytest.raises(ValueError, match="qids must be texts or whole numbers"):
+            sample_queries(source, 1)

@@ -11,7 +11,7 @@ from pt_active import Plan
 
 
 def plan_of(frame: pd.DataFrame, **how: object) -> Plan:
-    return Plan.create(frame, None, **({"measure": "nDCG@10", "budget": 150, "level": "document", "seed": 1} | how))
+    return Plan.create(frame, None, **({"measure": "DCG@10", "budget": 150, "level": "document", "seed": 1} | how))
 
 
 def test_rounding_changes_no_id_and_another_sample_does(graded: pd.DataFrame) -> None:

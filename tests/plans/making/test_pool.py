@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pt_active import (
     DCG,
@@ -228,28 +226,22 @@ def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedL
     assert table.q_prob.tolist() == pytest.approx(named.q_prob.tolist(), abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", [ERR @ 10, "nDCG@10"])
-def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame, measure: object) -> None:
-    table = SamplingDistribution(measure, level="query")(graded)
+def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame) -> None:
+    table = SamplingDistribution("nDCG@10", level="query")(graded)
     assert table.q_prob.sum() == pytest.approx(1, abs=1e-12)
     assert (table.q_weight / table.q_prob).max() <= 10 + 1e-9
-    assert ("q_mc_error_candidate" in table) == (measure == "nDCG@10")
+    assert "q_mc_error_candidate" in table
+    assert "q_mc_error_candidate" not in SamplingDistribution(ERR @ 10)(graded)
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 1000))
 def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> None:
-    pipeline = SamplingDistribution(ERR @ 10, level="query") >> Draw(budget=600, seed=5)
+    design, draw = SamplingDistribution(ERR @ 10, level="query"), Draw(budget=600, seed=5)
     renamed = graded.assign(docno="x" + graded.docno).sample(frac=1, random_state=seed)
-    expected, found = pipeline(graded), pipeline(renamed)
-    assert found.qid.tolist() == expected.qid.tolist()
-    assert found.q_draws.tolist() == expected.q_draws.tolist()
-    assert found.q_prob.to_numpy() == pytest.approx(expected.q_prob.to_numpy(), abs=1e-14)
-
-
-def test_drawing_keeps_the_order_of_the_design(graded: pd.DataFrame) -> None:
-    table = SamplingDistribution(DCG @ 10, level="query")(graded)
-    shuffled = table.sample(frac=1, random_state=1)
-    drawn, as_before = (Draw(budget=600, seed=9)(rows) for rows in (shuffled, table))
-    assert drawn.qid.tolist() == [qid for qid in shuffled.qid if qid in set(drawn.qid)]
-    assert drawn.set_index("qid").q_draws.to_dict() == as_before.set_index("qid").q_draws.to_dict()
+    expected, table = draw(design(graded)), design(renamed)
+    pd.testing.assert_frame_equal(draw(table), expected)
+    shuffled = table.sample(frac=1, random_state=2)
+    drawn = draw(shuffled)
+    assert drawn.qid.tolist() == [qid for qid in shuffled.qid if qid in set(expected.qid)]
+    assert drawn.set_index("qid").q_draws.to_dict() == expected.set_index("qid").q_draws.to_dict()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import DCG, ColumnCost, Draw, LogLengthCost, Plan
+from pt_active import DCG, ColumnCost, LogLengthCost, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.checks import ArgumentError
 from pt_active.plans.making.queries import DrawingOrder, draw, extended_by_queries, sample_columns
@@ -36,9 +36,6 @@ def in_order(plan: Plan) -> list[str]:
     return plan.sample.sort_values("q_priority").qid.tolist()
 
 
-# --- clocks -----------------------------------------------------------------------------------------------------------
-
-
 def table_of(qids: Sequence[str], size: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"qid": list(qids), "q_prob": size / size.sum(), "q_weight": 1 / len(size), "q_cost": 1.0})
 
@@ -51,7 +48,7 @@ def order_of(table: pd.DataFrame, seed: int) -> list[str]:
 IDS = st.lists(st.text(max_size=6), min_size=2, max_size=15, unique=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(IDS, st.integers(0, 99), st.randoms(use_true_random=False), st.data())
 def test_neither_other_queries_nor_the_order_of_rows_move_a_query(qids, seed, random, data) -> None:
     size = np.array([random.uniform(0.1, 3) for _ in qids])
@@ -68,16 +65,6 @@ def test_other_ids_and_other_seeds_are_other_draws() -> None:
     assert [f"x{x}" for x in order] != order_of(table.assign(qid=[f"x{x}" for x in names]), 0)
 
 
-def test_parts_of_a_design_are_drawn_as_the_whole(plan: Plan) -> None:
-    """The transformer on one partition puts its queries in the order that they have in the plan."""
-    design = plan.queries[["qid", "q_prob", "q_weight", "q_cost"]].iloc[::3]
-    believed = plan.tables.pool.believed("query")
-    design = design.assign(q_prob=design.q_prob / design.q_prob.sum(), q_believed=believed)
-    drawn = Draw(draws=10, replace=False, seed=3)(design)
-    priority = plan.queries.set_index("qid")["q_priority"][design.qid]
-    assert set(drawn.qid) == set(priority.sort_values().index[:10])
-
-
 def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     queries = plan.queries
     drawn = queries.q_draws > 0
@@ -86,9 +73,6 @@ def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     expected = 1 - np.exp(-queries.q_prob[drawn] * threshold)
     np.testing.assert_allclose(queries.q_inclusion[drawn], expected, rtol=1e-12)
     assert DrawingOrder.of(plan.tables).drawn == drawn.sum()
-
-
-# --- extensions -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("cost", "unit"), [(None, 10), (LogLengthCost(), 1)])
@@ -122,15 +106,6 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
     assert f"{len(two.assessments)} documents of {second['queries']} queries in extension 2 (design: " in str(two)
 
 
-def test_an_extension_to_the_end_is_a_census(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    whole = plan.extend(1e6)
-    assert whole.manifest["census"]
-    assert whole.compare(labels).standard_error == 0
-    assert (whole.sample.q_inclusion == 1).all()
-    with pytest.raises(ValueError, match="nothing is left to judge: the plan asks for all queries"):
-        whole.extend(10)
-
-
 @pytest.fixture(scope="module")
 def alike(graded: pd.DataFrame) -> pd.DataFrame:
     """The pool with costs of documents by which each query costs 10."""
@@ -151,7 +126,7 @@ def test_a_number_of_draws_goes_on_where_queries_cost_the_same(alike: pd.DataFra
 
 def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> None:
     """The values grow with the costs; extensions of some plans are compared with the samples that were averaged."""
-    cost, repetitions = np.array([1, 1, 2, 3, 4, 5]), 20_000
+    cost, repetitions = np.array([1, 1, 2, 3, 4, 5]), 5_000
     ids = [(f"q{row}", f"d{place}", place, place) for row, size in enumerate(cost) for place in range(size)]
     frame = pd.DataFrame(ids, columns=["qid", "docno", "rank_a", "rank_b"]).assign(grade_0=0.5, grade_1=0.5)
     tables = Plan.create(frame, None, DCG @ 10, budget=5, design="passive").tables
@@ -175,31 +150,30 @@ def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> Non
 
 
 @pytest.mark.parametrize("size", [{"draws": 70}, {"budget": 900, "level": "query"}])
-def test_an_extension_does_not_change_past_looks(
-    size: dict, alike: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_an_extension_does_not_change_past_looks(size: dict, alike: pd.DataFrame, labels: pd.DataFrame) -> None:
     cost = ColumnCost() if "draws" in size else None
     plan = Plan.create(alike, None, DCG @ 10, cost, seed=4, **size)
-    longer = Plan.load(plan.extend(250).save(tmp_path / "longer").path)
+    longer = plan.extend(250)
     judged = labels[labels.qid.isin(in_order(plan)[:69])]
     few, many = plan.status(judged), longer.status(judged)
     said = [(x.value, x.low, x.high, x.standard_error, x.judged, x.resolution) for x in (few, many)]
     assert said[0] == said[1]
     assert np.isfinite(said[0][:4]).all()
     assert few.e_value == pytest.approx(many.e_value)
-    assert (many.drawn, many.budget) == (len(longer.sample), pytest.approx(longer.manifest["spent"]))
     judged = labels[labels.qid.isin(in_order(longer)[:-2])]
     cut, status = longer.so_far(judged), longer.status(judged, None)
     assert cut.compare(judged).difference == pytest.approx(status.value, rel=1e-12)
     assert cut.manifest["counts"]["assessments"] == len(cut.assessments) == status.n_judged
     assert cut.status(judged, None) == status
-    assert cut.status(judged) == longer.status(judged)
-    assert f"of {len(cut.sample)} queries (design: " in str(cut)
 
 
 def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     run = graded.rename(columns={"score_candidate": "score"})[["qid", "docno", "score"]].dropna()
+    whole = plan.extend(1e6)
+    assert whole.manifest["census"]
+    assert whole.compare(labels).standard_error == 0
     for made, budget, message in (
+        (whole, 10, "nothing is left to judge: the plan asks for all queries"),
         (plan, 0.01, "budget 0.01 does not pay for the query that comes next, which costs"),
         (plan, -1, "budget must be a positive number"),
         (Plan.create(graded, None, DCG @ 10, budget=300, replace=True), 50, "draws with replacement"),

@@ -50,7 +50,7 @@ def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights: tuple[float, ...]
     np.testing.assert_allclose(mixed, 0.8 * expected + 0.2 * p, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("design", ["optimal", "assisted", "hedged", "active_uniform_grades", "active_uniform_cost"])
+@pytest.mark.parametrize("design", ["optimal", "hedged", "active_uniform_grades"])
 def test_equal_weights_are_the_default_whatever_their_scale(design: str) -> None:
     moments, cost, p = random_moments(7)
     expected = sampling_distribution(design, moments, cost, p, uniform=moments)
@@ -58,38 +58,23 @@ def test_equal_weights_are_the_default_whatever_their_scale(design: str) -> None
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("design", ["passive", "cost_only", "risk_mixture"])
-def test_designs_that_do_not_look_at_pairs_refuse_weights(design: str) -> None:
-    with pytest.raises(ValueError, match=f"the design '{design}' does not look at pairs"):
-        sampling_distribution(design, *random_moments(0), pairs=np.ones(3))
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([1.0, 1.0], "3 systems have 3 pairs to be weighted, got weights of shape"),
-        ([1.0, -1.0, 1.0], "finite, not negative and not all zero"),
-        ([0.0, 0.0, 0.0], "finite, not negative and not all zero"),
-        ([np.nan, 1.0, 1.0], "finite, not negative and not all zero"),
-    ],
-)
-def test_weights_that_cannot_weigh_pairs(weights: list[float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        check_pair_weights(np.array(weights), 3)
-
-
-def small_pool() -> tuple:
-    rng = np.random.default_rng(11)
-    ranks = np.array([rng.permutation(6) + 1 for _ in range(3)], dtype=np.int32)
-    indptr, weight, cost = np.array([0, 6]), np.ones(1), rng.uniform(0.5, 3, 6)
-    return indptr, ranks, rng.dirichlet(np.ones(3), 6), cost, weight
+def test_weights_that_cannot_weigh_pairs() -> None:
+    with pytest.raises(ValueError, match="the design 'passive' does not look at pairs"):
+        sampling_distribution("passive", *random_moments(0), pairs=np.ones(3))
+    with pytest.raises(ValueError, match="3 systems have 3 pairs to be weighted, got weights of shape"):
+        check_pair_weights(np.array([1.0, 1.0]), 3)
+    for weights in ([1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [np.nan, 1.0, 1.0]):
+        with pytest.raises(ValueError, match="finite, not negative and not all zero"):
+            check_pair_weights(np.array(weights), 3)
 
 
 @pytest.mark.parametrize(
     ("measure", "drawing"), [("DCG@4", "successive"), ("DCG@4", "depth"), ("ERR(max_rel=2)@4", "depth")]
 )
 def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str, drawing: str) -> None:
-    indptr, ranks, grades, cost, weight = small_pool()
+    rng = np.random.default_rng(11)
+    ranks = np.array([rng.permutation(6) + 1 for _ in range(3)], dtype=np.int32)
+    grades, indptr, weight, cost = rng.dirichlet(np.ones(3), 6), np.array([0, 6]), np.ones(1), rng.uniform(0.5, 3, 6)
     form = rank_form(parse_measure(measure), 2, 6)
     variables = Variables.of(form, grades)
 
@@ -103,9 +88,6 @@ def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str
     expected = sum(w * part for w, part in zip(weights, parts, strict=True)) / 2.5
     np.testing.assert_allclose(gain([0, 1, 2], weights), expected, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(gain([0, 1, 2], [3.0] * 3), gain([0, 1, 2]), rtol=1e-12, atol=1e-15)
-
-
-# --- how a user says them -------------------------------------------------------------------------------------------
 
 
 def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
@@ -125,22 +107,15 @@ def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
         ({("third", "third"): 1}, "a ranker cannot be compared with itself"),
         ({("third", "candidate"): 1, ("candidate", "third"): 1}, "the pair is given in both orders; give it once"),
         ({("third", "candidate"): -1}, "a weight must be a number from 0, got -1"),
-        ({("third", "candidate"): float("nan")}, "a weight must be a number from 0, got nan"),
-        ({("third", "candidate"): float("inf")}, "a weight must be a number from 0, got inf"),
         ({("third", "candidate"): "2"}, "a weight must be a number from 0, got '2'"),
         ({("third", "candidate"): 0}, "pairs gives every pair the weight 0"),
-        ({}, "pairs gives every pair the weight 0"),
         ({"third": 1}, "expected a tuple of two rankers"),
-        ({("third", "candidate", "production"): 1}, "expected a tuple of two rankers"),
         ([("third", "candidate")], "pairs must map"),
     ],
 )
 def test_bad_pairs(pairs: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pair_weights(pairs, NAMES)
-
-
-# --- plans ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -155,11 +130,10 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
     how = {"budget": 300, "level": level, "design": {"query": None, "document": "depth"}[level], "seed": 2}
     plan = Plan.create(graded, None, DCG @ 10, **how, pairs="production")
     plain = Plan.create(graded, None, DCG @ 10, **how)
-    said = [["production", "candidate", 1.0], ["production", "third", 1.0]]
-    assert plan.manifest["arguments"]["pairs"] == said
+    assert plan.manifest["arguments"]["pairs"] == [["production", "candidate", 1.0], ["production", "third", 1.0]]
     assert plain.manifest["arguments"]["pairs"] is None
-    saved = plan.save(tmp_path / "plan")
-    assert Plan.load(saved.path).manifest["arguments"]["pairs"] == said
+    saved = Plan.load(plan.save(tmp_path / "plan").path)
+    assert saved.manifest == plan.manifest
     if level == "query":
         assert not np.allclose(plan.queries.q_prob, plain.queries.q_prob)
         design = SamplingDistribution(DCG @ 10, pairs="production", level="query")(graded)
@@ -167,22 +141,8 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
         return
     chance, without = (p.tables.rounds[0].sample.design.inclusion for p in (plan, plain))
     assert not np.allclose(chance, without)
-    again, loaded = plan.extend(60), Plan.load(saved.path).extend(60)
-    pd.testing.assert_frame_equal(again.assessments, loaded.assessments)
-    other = replace(plain.tables.manifest.arguments, design=plan.manifest["arguments"]["design"])
-    tables = Plan.load(saved.path).tables
-    unweighted = Plan._of(replace(tables, manifest=replace(tables.manifest, arguments=other)))
-    assert not unweighted.extend(60).assessments.equals(again.assessments)
-
-
-def test_sizes_of_documents_take_the_weights(graded: pd.DataFrame) -> None:
-    sizes = SamplingDistribution(DCG @ 10, level="document", pairs={("production", "third"): 1.0})
-    with pytest.warns(UserWarning, match="2 pairs of rankers have weight 0"):
-        found = sizes(graded).set_index(["qid", "docno"]).doc_size
-    two = graded[[c for c in graded.columns if not c.endswith("_candidate")]]
-    expected = SamplingDistribution(DCG @ 10, level="document")(two).set_index(["qid", "docno"]).doc_size
-    ranks = two.set_index(["qid", "docno"]).reindex(found.index)
-    agreed = ranks["rank_production"].clip(-1, 10) == ranks["rank_third"].clip(-1, 10)
-    for size in (found, expected.reindex(found.index).fillna(0)):
-        assert size[agreed].sum() < 0.05 * size.sum()
-    assert sizes.pairs == {("production", "third"): 1.0}
+    again = plan.extend(60).assessments
+    pd.testing.assert_frame_equal(again, saved.extend(60).assessments)
+    arguments = replace(saved.tables.manifest.arguments, pairs=None)
+    manifest = replace(saved.tables.manifest, arguments=arguments)
+    assert not Plan._of(replace(saved.tables, manifest=manifest)).extend(60).assessments.equals(again)
