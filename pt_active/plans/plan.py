@@ -24,7 +24,7 @@ from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
 from pt_active.plans.making.documents import extended, first_round
 from pt_active.plans.making.judgments import as_qrels
-from pt_active.plans.making.kept import FORM, in_words
+from pt_active.plans.making.kept import FORM, check_extendable, in_words
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
@@ -196,11 +196,13 @@ class Plan(Answering):
                 in cost; or if nothing is left to judge.
         """
         budget = positive("budget", budget)
-        if not self.tables.rounds:
-            return self._of(extended_by_queries(self.tables, budget, texts))
+        check_extendable(self.tables)
         if in_parts(self.tables):
             warnings.warn(_SECOND_TEST, stacklevel=3)
-        return self._of(extended(self.tables, budget, texts))
+        tables = (extended if self.tables.rounds else extended_by_queries)(self.tables, budget)
+        if texts is not None:
+            tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
+        return self._of(tables)
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """Cut the plan at the first gap in the labels; notes of its results point to `status` [theory 10].

@@ -14,6 +14,7 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns, numbers_in, ranker_names, with_string_ids
 from pt_active.frames.progress import bar
+from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
 from pt_active.inference.replay import (
@@ -29,7 +30,7 @@ from pt_active.inference.replay import (
     savings,
     share_columns,
 )
-from pt_active.plans.making.labelled import match_labels, measured_values
+from pt_active.plans.making.labelled import labels_of_queries, measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
@@ -75,21 +76,23 @@ def labelled_population(
         raise ValueError(f"choose one or two rankers to replay; the pool has {some(arrays.names, 40)}")
     if "label" not in pool.columns:
         raise ValueError("a replay needs a column 'label' with the true grade of each document")
-    labels = match_labels(arrays, pool.loc[pool["label"].notna(), ["qid", "docno", "label"]], parsed, "nonrelevant")
-    if labels.missing:
-        raise ValueError(
-            f"the replay pool has {how_many('document', len(labels.missing))} without a label: {some(labels.missing)}; "
-            "judge the pool fully, cut the rankings at the judged depth, or leave the unjudged documents out of them"
-        )
+    label, _ = labels_of_queries(arrays, checked_qrels(pool.loc[pool["label"].notna(), ["qid", "docno", "label"]]))
     seen = arrays.seen(parsed)
+    missing = arrays.keys[seen & (label < 0)]
+    if len(missing):
+        pairs = some(missing.itertuples(index=False, name=None))
+        raise ValueError(
+            f"the replay pool has {how_many('document', len(missing))} without a label: {pairs}; judge the pool fully, "
+            "cut the rankings at the judged depth, or leave the unjudged documents out of them"
+        )
     return Population(
-        values=measured_values(arrays, parsed, labels.label),
+        values=measured_values(arrays, parsed, label),
         moments=arrays.moments(parsed, samples=samples, seed=seed),
         uniform=arrays.moments(parsed, uniform_grades=True, samples=samples, seed=seed),
         cost=arrays.query_cost,
         weight=arrays.query_weight,
         documents=np.bincount(arrays.query_of_document[seen], minlength=len(arrays.queries)),
-        single=LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), labels.label),
+        single=LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), label),
     )
 
 

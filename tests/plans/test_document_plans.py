@@ -187,7 +187,7 @@ def test_plans_go_on_to_a_census(design: str, demo, graded, tmp_path: Path) -> N
     assert census.difference == pytest.approx(true_difference(demo, graded, DCG @ 10), abs=1e-9)
     assert (census.basis.n_rounds, census.standard_error) == (1 if design == "successive" else 3, 0)
     assert ("in round 3" in str(third)) == (design == "depth")
-    with pytest.raises(ValueError, match="no document is left that can change the estimate"):
+    with pytest.raises(ValueError, match="nothing is left that can change the estimate"):
         third.extend(10)
 
 

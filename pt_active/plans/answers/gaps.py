@@ -14,7 +14,7 @@ from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.queries import has_order
-from pt_active.plans.making.sampled import sampled
+from pt_active.plans.making.sampled import place_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones
 
 NO_LABEL = "no label"
@@ -61,9 +61,8 @@ def said_of(
     ``at_once`` says that all documents without a label were passed over if the plan has no order.
     """
     keys, label = tables.pool.keys, whole_labels(tables.pool.keys, checked_qrels(qrels))
-    drawn = sampled(tables)
-    place = drawn.place
-    lacking = drawn.wanted & np.isfinite(place) & (label < 0)
+    place = place_of(tables)
+    lacking = wanted_documents(tables) & np.isfinite(place) & (label < 0)
     passed: dict[tuple[str, str], tuple[str, str]] = {}
     if records is None:
         last = place[(label >= 0) & np.isfinite(place)].max(initial=-np.inf)

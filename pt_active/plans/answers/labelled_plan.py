@@ -28,7 +28,7 @@ from pt_active.plans.answers.judged_queries import QueryPlan
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
-from pt_active.plans.making.sampled import NothingJudged, sampled, strays_of, wanted_documents
+from pt_active.plans.making.sampled import NothingJudged, cut_to_labels, labels_of, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
 
 Result = TypeVar("Result", Estimate, Comparison)
@@ -50,7 +50,7 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
     strays = strays_of(tables, qrels)
     if tables.manifest.cut:
         qrels = qrels.merge(tables.pool.keys.loc[wanted_documents(tables), ["qid", "docno"]], on=["qid", "docno"])
-    return _plan(tables)(tables, *sampled(tables).labels(qrels), strays)
+    return _plan(tables)(tables, *labels_of(tables, qrels), strays)
 
 
 def _plan(tables: PlanTables) -> type[LabelledPlan[Any]]:
@@ -59,7 +59,7 @@ def _plan(tables: PlanTables) -> type[LabelledPlan[Any]]:
 
 def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
     """A plan cut to what is judged, with its labels, int64[N]: what every estimate is from while labels come in."""
-    cut = sampled(tables).cut(label)
+    cut = cut_to_labels(tables, label)
     return _plan(cut)(cut, np.where(wanted_documents(cut), label, -1))
 
 

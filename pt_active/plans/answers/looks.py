@@ -25,7 +25,7 @@ from pt_active.plans.making.documents import gain_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.parts import in_parts, rounds_of_parts
 from pt_active.plans.making.queries import DrawingOrder, has_order, queries_judged
-from pt_active.plans.making.sampled import sampled
+from pt_active.plans.making.sampled import place_of
 
 _MAX_COMPLETIONS = 32
 """Sets of labels that the gaps of a part may turn out to have, at most; with more, the part does not count."""
@@ -264,7 +264,7 @@ class PartsInOrder(_Rounds):
         """A part in words, or the first document that it lacks."""
         if self.open == 0:
             return super().named(number)
-        pool, place = self.tables.pool, sampled(self.tables).place
+        pool, place = self.tables.pool, place_of(self.tables)
         rows = np.flatnonzero(self.first(self.reach) & (self.label < 0))
         gap = rows[np.argmin(place[rows])]
         return f"document {pool.docno[gap]} of query {pool.qids[pool.query_of_document[gap]]}"

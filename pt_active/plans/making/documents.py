@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, some, within
+from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.columns import with_string_ids
 from pt_active.inference.documents import expected_variance
@@ -22,7 +22,7 @@ from pt_active.inference.rounds import (
 )
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntry, plan_manifest
-from pt_active.plans.making.pool import Pool, graded_pool, known_texts, query_design
+from pt_active.plans.making.pool import Pool, graded_pool, query_design, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import (
@@ -31,7 +31,7 @@ from pt_active.sampling.drawings import (
     usual_variance,
 )
 from pt_active.sampling.pools import GradedPool
-from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 from pt_active.sampling.successive import at, planned_threshold, succession_of
 from pt_active.sampling.two_phase import draw_documents
 
@@ -88,25 +88,19 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: Seed) -> pd.Data
     return sizes[sample.drawn].reset_index(drop=True)
 
 
-def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.DataFrame:
-    """The documents that people judge in a round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
-    drawn = np.flatnonzero(sample.drawn)
-    table = known_texts(pool, texts, drawn).assign(inclusion=sample.chance(pool.query_of_document)[drawn])
-    return table.sort_values(["qid", "docno"]).reset_index(drop=True)
-
-
 def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     """A plan of one round of documents."""
     budget = budget_of_documents(arguments)
-    pool, frame = source.pool, source.frame
+    pool = source.pool
     graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
     seed = arguments.seed, pool.believed("document")
     rng = np.random.default_rng(seed)
     clock, settings = clock_of(pool, seed, 0), round_settings(arguments, pool.names)
-    drawn = not_empty(draw_round(graded, settings, budget, rng, clock=clock))
+    drawn = draw_round(graded, settings, budget, rng, clock=clock)
+    not_empty(drawn.sample.drawn)
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
-    queries = queries.assign(**sample_columns(pool, drawn))
-    assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
+    queries = queries.assign(**round_columns(pool, drawn))
+    assessments = worklist(pool, drawn.sample.drawn, drawn.sample.chance(pool.query_of_document), source.frame)
     spent, census = drawn.sample.spent, drawn.certain
     manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
     manifest = replace(manifest, rounds=(round_entry(drawn, float(arguments.budget or 0)),))
@@ -127,12 +121,7 @@ def budget_of_documents(arguments: PlanArguments) -> float:
 
 def round_entry(drawn: Round, budget: float) -> RoundEntry:
     """The record of a round."""
-    return RoundEntry(
-        budget=budget,
-        spent=drawn.sample.spent,
-        assessments=int(drawn.sample.drawn.sum()),
-        expected_variance=drawn.expected,
-    )
+    return RoundEntry(budget, drawn.sample.spent, int(drawn.sample.drawn.sum()), drawn.expected)
 
 
 def clock_of(pool: Pool, seed: Seed, stage: int) -> np.ndarray:
@@ -140,11 +129,10 @@ def clock_of(pool: Pool, seed: Seed, stage: int) -> np.ndarray:
     return clocks(seed, pool.qids[pool.query_of_document], pool.docno, stage=stage)
 
 
-def not_empty(drawn: Round) -> Round:
-    """The round itself."""
-    if not drawn.sample.drawn.any():
+def not_empty(drawn: np.ndarray) -> None:
+    """Raise if no document is drawn, bool[N]."""
+    if not drawn.any():
         raise ValueError("the budget is so small that no document was drawn; raise it")
-    return drawn
 
 
 def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSettings:
@@ -153,11 +141,12 @@ def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSet
     return RoundSettings(arguments.design, arguments.defensive, pairs, serves_singles=True)
 
 
-def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
-    """``q_draws`` (1 where documents of a query were drawn), ``q_importance`` (p/Π) and ``q_inclusion`` (Π)."""
+def round_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
+    """The design's ``q_prob`` (Π), ``q_draws`` (1 where documents of a query were drawn), and their weights by Π."""
     has = np.bincount(pool.query_of_document[drawn.sample.drawn], minlength=len(pool.queries)) > 0
     inclusion = np.where(has, drawn.sample.opening, np.nan)
-    return {"q_draws": has.astype(np.int64), "q_importance": pool.query_weight / inclusion, "q_inclusion": inclusion}
+    columns = {"q_draws": has.astype(np.int64), "q_importance": pool.query_weight / inclusion}
+    return columns | {"q_inclusion": inclusion, "q_prob": drawn.sample.design.opening}
 
 
 def rounds_judged(rounds: Sequence[Round], label: np.ndarray) -> int:
@@ -165,28 +154,14 @@ def rounds_judged(rounds: Sequence[Round], label: np.ndarray) -> int:
     return sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))
 
 
-def extended(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> PlanTables:
+def extended(tables: PlanTables, budget: float) -> PlanTables:
     """A plan that goes on in its order, or one with another sample that is drawn by the same grades."""
-    if tables.manifest.cut:
-        raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
-    if later := tables.manifest.later_rankers:
-        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
-    if tables.manifest.census:
-        raise ValueError("no document is left that can change the estimate: all are known or drawn")
     if tables.rounds[-1].sample.priority is not None:
-        return _continued(tables, budget, texts)
+        return _continued(tables, budget)
     new, known = _another_round(tables, budget), judged_before(tables.rounds)
-    fresh = replace(new.sample, drawn=new.sample.drawn & ~known)
-    new = replace(new, sample=replace(new.sample, spent=float(graded_of(tables).prices.spent(fresh.drawn).sum())))
-    entries = [*tables.manifest.rounds, round_entry(new, budget)]
-    return _with_rounds(tables, [*tables.rounds, new], entries, worklist(tables.pool, fresh, texts))
-
-
-def kept_to(entry: RoundEntry, drawn: Round) -> RoundEntry:
-    """The record of a round of which more or less is drawn."""
-    sample = drawn.sample
-    number = int(sample.drawn.sum())
-    return replace(entry, spent=sample.spent, assessments=number, expected_variance=drawn.expected)
+    fresh = new.sample.drawn & ~known
+    new = replace(new, sample=replace(new.sample, spent=float(graded_of(tables).prices.spent(fresh).sum())))
+    return _with_rounds(tables, [*tables.rounds, new], [*tables.manifest.rounds, round_entry(new, budget)], fresh)
 
 
 def graded_of(tables: PlanTables) -> GradedPool:
@@ -207,35 +182,36 @@ def expected_of(tables: PlanTables, design: DocumentDesign) -> float:
     return expected_variance(graded_of(tables).seen, design, gain_of(tables))
 
 
-def _continued(tables: PlanTables, more: float, texts: pd.DataFrame | None) -> PlanTables:
+def _continued(tables: PlanTables, more: float) -> PlanTables:
     """A plan that goes on in its order, with the same rates and priorities, to the sum of both budgets."""
     (last,), (entry,) = tables.rounds, tables.manifest.rounds
     order, budget = succession_of(last.sample, graded_of(tables).prices), entry.budget + more
-    if order is None:
-        raise ValueError("no document is left that can change the estimate: all are known or drawn")
+    assert order is not None
     threshold = planned_threshold(order.design, order.prices, budget)
-    expected = expected_of(tables, at(order.design, threshold))
-    new = replace(last, sample=order.drawn_to(budget), expected=expected)
-    added = not_empty(replace(new, sample=replace(new.sample, drawn=new.sample.drawn & ~last.sample.drawn))).sample
-    entries = [replace(kept_to(entry, new), budget=budget)]
-    return _with_rounds(tables, [new], entries, worklist(tables.pool, added, texts))
+    new = replace(last, sample=order.drawn_to(budget), expected=expected_of(tables, at(order.design, threshold)))
+    added = new.sample.drawn & ~last.sample.drawn
+    not_empty(added)
+    return _with_rounds(tables, [new], [round_entry(new, budget)], added)
 
 
 def _another_round(tables: PlanTables, budget: float) -> Round:
     """A sample that depends on no other, and on no label."""
     graded, arguments, stage = graded_of(tables), tables.manifest.arguments, len(tables.rounds)
     rng = np.random.default_rng([arguments.seed, tables.pool.believed("document"), stage])
-    return not_empty(draw_round(graded, round_settings(arguments, tables.pool.names), budget, rng))
+    drawn = draw_round(graded, round_settings(arguments, tables.pool.names), budget, rng)
+    not_empty(drawn.sample.drawn)
+    return drawn
 
 
 def _with_rounds(
-    tables: PlanTables, drawn: Sequence[Round], rounds: Sequence[RoundEntry], assessments: pd.DataFrame
+    tables: PlanTables, drawn: Sequence[Round], rounds: Sequence[RoundEntry], fresh: np.ndarray
 ) -> PlanTables:
-    """The plan with other rounds in its tables and manifest; the assessments are those of what is new."""
+    """The plan with other rounds in its tables and manifest; people judge what is new, bool[N]."""
     manifest, pool, new = tables.manifest, tables.pool, drawn[-1]
-    queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
-    sampled, spent = int(assessments["qid"].nunique()), float(sum(each.spent for each in rounds))
-    counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))
-    census = manifest.census or new.certain
+    assessments = worklist(pool, fresh, new.sample.chance(pool.query_of_document))
+    number, queries = len(assessments), int(assessments["qid"].nunique())
+    counts = replace(manifest.counts, sampled_queries=queries, draws=number, assessments=number)
+    spent, census = float(sum(each.spent for each in rounds)), manifest.census or new.certain
     manifest = replace(manifest, rounds=tuple(rounds), counts=counts, spent=spent, census=census)
-    return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=tuple(drawn))
+    queries_now = tables.queries.assign(**round_columns(pool, new))
+    return replace(tables, queries=queries_now, assessments=assessments, manifest=manifest, rounds=tuple(drawn))

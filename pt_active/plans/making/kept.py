@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many
+from pt_active.frames.checks import how_many, some
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import FORMAT_VERSION, Manifest
 from pt_active.plans.making.pool import Pool, traffic_told
@@ -52,6 +52,16 @@ class PlanTables:
     def _pooled(self) -> str:
         runs = len(self.pool.names) - len(self.manifest.later_rankers)
         return f"top {self.pool.ranks[:runs].max(initial=0)} of {how_many('run', runs)}"
+
+
+def check_extendable(tables: PlanTables) -> None:
+    """Raise if nothing is left to judge, or the plan is not as it was drawn."""
+    if tables.manifest.cut:
+        raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
+    if later := tables.manifest.later_rankers:
+        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
+    if tables.manifest.census:
+        raise ValueError("nothing is left that can change the estimate: all is known, or drawn")
 
 
 def in_words(tables: PlanTables) -> str:

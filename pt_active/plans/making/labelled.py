@@ -10,13 +10,9 @@ import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import (
-    Labels,
     check_highest_grade,
     check_judged,
-    check_policy,
-    checked_qrels,
     drawn_labels,
-    missing_pairs,
     warn_of_ignored,
     whole_labels,
 )
@@ -50,13 +46,6 @@ def model_moments(tables: PlanTables, measure: irm.Measure) -> Moments:
     if len(pool.names) == 2:
         covariance[:, 0, 1] = covariance[:, 1, 0] = queries["q_cov"].to_numpy()
     return Moments(mean, covariance)
-
-
-def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
-    """Find the label of each document of the sampled queries, and those that lack one."""
-    check_policy(missing)
-    label, ignored = labels_of_queries(pool, checked_qrels(qrels))
-    return Labels(label, missing_pairs(pool.keys, pool.seen(measure) & (label < 0), missing), ignored)
 
 
 def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:

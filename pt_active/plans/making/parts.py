@@ -8,7 +8,7 @@ import numpy as np
 
 from pt_active.inference.rounds import Round
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
-from pt_active.plans.making.documents import expected_of, graded_of, kept_to
+from pt_active.plans.making.documents import expected_of, graded_of, round_entry
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import RoundEntry
 from pt_active.sampling.parts import can_part, first_parts, leaning, parts_of
@@ -47,13 +47,14 @@ def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Rou
     whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
     if in_parts(tables):
         lacking = part_of(tables)[whole.sample.drawn & (label < 0)].min()
-        return (part := rounds_of_parts(tables)[lacking - 2], kept_to(entry, part)) if lacking > 1 else None
+        part = rounds_of_parts(tables)[lacking - 2]
+        return (part, round_entry(part, entry.budget)) if lacking > 1 else None
     order = succession_of(whole.sample, graded_of(tables).prices)
     if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
         return None
     share = order.threshold(first) / order.threshold(int(whole.sample.drawn.sum()))
     part = _of_first(tables, whole, replace(order.first(first), share=max(share, np.finfo(float).tiny)))
-    return part, kept_to(entry, part)
+    return part, round_entry(part, entry.budget)
 
 
 def _of_first(tables: PlanTables, whole: Round, first: TwoPhase) -> Round:

@@ -153,6 +153,10 @@ class Pool:
         """bool[N], the documents above the measure's cutoff in some ranker."""
         return seen_documents(self.ranks, measure)
 
+    def of_queries(self, measure: irm.Measure, rows: np.ndarray) -> np.ndarray:
+        """bool[N], the documents of some queries, int64[n], that the measure sees."""
+        return self.seen(measure) & np.isin(self.query_of_document, rows)
+
     def select(self, rows: np.ndarray) -> Pool:
         """The pool of some queries, int64[s]; their weights are not rescaled."""
         keep = np.isin(self.query_of_document, rows)
@@ -234,17 +238,23 @@ def warn_without_documents(qids: pd.Series) -> None:
         )
 
 
-def known_texts(pool: Pool, texts: pd.DataFrame | None = None, rows: np.ndarray | None = None) -> pd.DataFrame:
-    """``qid, docno`` of some or all documents, with ``query`` if the pool has it, and ``text`` if there are texts."""
-    rows = np.arange(len(pool.docno)) if rows is None else rows
-    query = pool.query_of_document[rows]
-    table = pd.DataFrame({"qid": pool.qids[query], "docno": pool.docno[rows]})
+def worklist(
+    pool: Pool, wanted: np.ndarray, chance: np.ndarray | None = None, texts: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """``qid, docno`` (+ ``query``, ``text``), ``inclusion`` of what people judge, bool[N].
+
+    ``chance`` is float64[N], or 1 for all if it is left out.
+    """
+    rows = np.flatnonzero(wanted)
+    table = pool.keys_of(rows)
     if "query" in pool.queries.columns:
-        table["query"] = pool.queries["query"].to_numpy()[query]
-    if texts is not None:
-        texts = with_string_ids(texts[["docno", "text"]]).drop_duplicates("docno")
-        table["text"] = table["docno"].map(texts.set_index("docno")["text"])
-    return table
+        table["query"] = pool.queries["query"].to_numpy()[pool.query_of_document[rows]]
+    if texts is not None and "text" in texts.columns:
+        texts = with_string_ids(texts[["qid", "docno", "text"]])
+        texts = texts[among(texts["docno"], table["docno"])]
+        table = table.merge(texts, how="left", on=["qid", "docno"])
+    table["inclusion"] = 1.0 if chance is None else chance[rows]
+    return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 
 def design_table(

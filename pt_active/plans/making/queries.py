@@ -10,14 +10,12 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames import columns
-from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
+from pt_active.frames.checks import Argument, ArgumentError, shown, within
 from pt_active.frames.clocks import Seed, clocks
-from pt_active.frames.ids import among
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource, plan_manifest
 from pt_active.plans.making.parts import in_parts, part_of
-from pt_active.plans.making.pool import Pool, design_table, known_texts
+from pt_active.plans.making.pool import Pool, design_table, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
 from pt_active.sampling.sample import Sample
@@ -40,7 +38,7 @@ def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     sample = draw(queries, arguments.budget, arguments.draws, own, arguments.replace)
     priority = np.nan if sample.priority is None else sample.priority  # There is none with replacement.
     queries = queries.assign(**sample_columns(sample, pool.query_weight), q_priority=priority)
-    assessments = documents_to_judge(pool, measure, sample.rows, source.frame)
+    assessments = worklist(pool, pool.of_queries(measure, sample.rows), texts=source.frame)
     spent = float(pool.query_cost[sample.rows].sum())
     manifest = plan_manifest(arguments, source, queries, assessments, census=sample.census, spent=spent)
     return PlanTables(pool, queries, assessments, manifest)
@@ -113,24 +111,9 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
-def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts: pd.DataFrame) -> pd.DataFrame:
-    """What a person judges of some queries, int64[n]: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
-    table = pool.keys_of(np.flatnonzero(pool.seen(measure) & np.isin(pool.query_of_document, rows)))
-    texts = columns.with_string_ids(texts[[c for c in ("qid", "docno", "query", "text") if c in texts.columns]])
-    texts = texts[among(texts["qid"], pool.qids[rows])]
-    table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
-    return table.sort_values(["qid", "docno"]).reset_index(drop=True)
-
-
-def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> PlanTables:
+def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:
     """A plan that goes on in its order of queries."""
     manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)
-    if manifest.cut:
-        raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
-    if later := manifest.later_rankers:
-        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
-    if manifest.census:
-        raise ValueError("nothing is left to judge: the plan asks for all queries")
     draws = manifest.arguments.draws
     if draws is not None and not np.allclose(before.cost, before.cost[0], rtol=1e-9, atol=0):
         # What the draws cost depends on which queries came, and so would the end of the extended plan: a bias.
@@ -149,7 +132,7 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
         dearer = amount(before.cost[before.drawn])
         raise ValueError(f"budget {amount(budget)} does not pay for the query that comes next, which costs {dearer}")
     queries = tables.queries.assign(**sample_columns(sample, pool.query_weight))
-    assessments = documents_to_judge(pool, tables.measure, new, known_texts(pool, texts))
+    assessments = worklist(pool, pool.of_queries(tables.measure, new))
     entry = ExtensionEntry(budget, float(pool.query_cost[new].sum()), len(new), len(assessments))
     number = manifest.counts.sampled_queries + len(new)
     manifest = replaced(

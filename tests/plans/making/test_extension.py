@@ -100,7 +100,7 @@ def test_all_that_is_left_makes_a_census(graded: pd.DataFrame, demo: DemoCollect
     found = rest.compare(labels)
     assert found.standard_error == 0
     assert found.difference == pytest.approx(once.compare(judged(once, demo)).difference)
-    with pytest.raises(ValueError, match="no document is left"):
+    with pytest.raises(ValueError, match="nothing is left that can change"):
         rest.extend(10)
     part = once.so_far(once_labels := labels_in_order(once, demo).head(300))
     assert part.compare(once_labels).standard_error > 0

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pt_active import (
     DCG,
@@ -231,7 +233,7 @@ def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame) -> None:
     assert table.q_prob.sum() == pytest.approx(1, abs=1e-12)
     assert (table.q_weight / table.q_prob).max() <= 10 + 1e-9
     assert "q_mc_error_candidate" in table
-    assert "q_mc_error_candidate" not in SamplingDistribution(ERR @ 10)(graded)
+    assert "q_mc_error_candidate" not in SamplingDistribution(ERR @ 10, level="query")(graded)
 
 
 @settings(max_examples=5)

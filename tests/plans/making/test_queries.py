@@ -144,7 +144,7 @@ def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> Non
     for row in range(10):
         few, many = (first_within(priority[row], q, weight, cost, budget) for budget in (5, 10))
         queries = tables.queries.assign(**sample_columns(few, weight), q_priority=priority[row])
-        found = extended_by_queries(replace(tables, queries=queries), 5, None).queries
+        found = extended_by_queries(replace(tables, queries=queries), 5).queries
         for name, column in sample_columns(many, weight).items():
             np.testing.assert_allclose(found[name], column, rtol=1e-12)
 
@@ -173,7 +173,7 @@ def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.Da
     assert whole.manifest["census"]
     assert whole.compare(labels).standard_error == 0
     for made, budget, message in (
-        (whole, 10, "nothing is left to judge: the plan asks for all queries"),
+        (whole, 10, "nothing is left that can change the estimate"),
         (plan, 0.01, "budget 0.01 does not pay for the query that comes next, which costs"),
         (plan, -1, "budget must be a positive number"),
         (Plan.create(graded, None, DCG @ 10, budget=300, replace=True), 50, "draws with replacement"),
