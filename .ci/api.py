@@ -125,7 +125,7 @@ RESULTS = {"Estimate", "Comparison", "Ranking", "GradeReport", "Status", "Gate",
 MODULES: dict[str, str] = {
     "pt_active.frames.trec": "read_run read_qrels",
     "pt_active.frames.topics": "read_topics read_texts",
-    "pt_active.frames.worklists": "write_assessments read_judgments",
+    "pt_active.frames.worklists": "write_assessments",
     "pt_active.judging.records": "checked_records read_records write_records qrels_of",
     "pt_active.judging.files": "import_records read_labels write_worklist",
     "pt_active.demo": "demo_collection DemoCollection.judge",

@@ -176,11 +176,10 @@ def test_rankers_and_models_are_transformers(wrong: object) -> None:
 
 
 @pytest.mark.parametrize("column", ["grade_1", "rank_turned", "traffic"])
-@pytest.mark.parametrize(("value", "kind"), [([1], "list"), ({}, "dict"), (b"1", "bytes"), (date(2026, 1, 1), "date")])
-def test_columns_of_numbers(three: pd.DataFrame, column: str, value: object, kind: str) -> None:
+@pytest.mark.parametrize("value", [[1], {}, b"1", date(2026, 1, 1)])
+def test_columns_of_numbers(three: pd.DataFrame, column: str, value: object) -> None:
     wrong = three.assign(**{column: [value] * len(three)})
-    message = f"the column '{column}' must hold numbers; got a column of the type {kind}"
-    refused(message, Plan.create, wrong, None, "DCG@10", budget=50)
+    refused(f"the column '{column}' must hold numbers, got {value!r}", Plan.create, wrong, None, "DCG@10", budget=50)
 
 
 @pytest.mark.parametrize("level", ["query", "document"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pt_active import ActiveTest, Audit, ColumnCost, Outlook, Plan
 from pt_active.cli.app import app
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import worklists
+from pt_active.frames.sources import Source
 from pt_active.inference import estimators, weightings
 from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import interval
@@ -250,13 +252,13 @@ def _write_bars(worklist: pd.DataFrame) -> str:
     )
 
 
-def _read_bars(path: str | Path) -> pd.DataFrame:
-    table = pd.read_csv(path, sep="|", header=None, dtype=str, na_filter=False)
-    return table[[1, 2, 3]].set_axis(["qid", "docno", "label"], axis=1)
+def _read_bars(source: Source) -> pd.DataFrame:
+    table = pd.read_csv(io.BytesIO(source.content), sep="|", header=None, dtype=str, na_filter=False)
+    return table.loc[table[3] != "", [1, 2, 3]].set_axis(["qid", "docno", "label"], axis=1)
 
 
 def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    bars = worklists.Format(_write_bars, _read_bars, "line", re.compile(r"\|"))
+    bars = worklists.Format(_write_bars, _read_bars, re.compile(r"\|"))
     monkeypatch.setitem(worklists.FORMATS, "bars", bars)
     plan, judged = of_queries(pool).save(tmp_path / "plan"), wanted(of_queries(pool), labels)
     plan.export(tmp_path / "judge-me", "bars", qrels=judged, order="sorted")

@@ -25,8 +25,9 @@ from pt_active.frames.sources import naming
 from pt_active.frames.strays import lost_zeros
 from pt_active.frames.tables import read_parquet
 from pt_active.frames.topics import read_texts, read_topics
-from pt_active.frames.trec import read_qrels, read_run
-from pt_active.frames.worklists import read_judgments
+from pt_active.frames.trec import read_run
+from pt_active.judging.files import read_labels
+from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.judges import judge_table, mean_of_judges, read_judge, votes_in
@@ -45,9 +46,8 @@ MAX_STRAY_SHARE = 0.02
 
 
 def past_labels(path: Path) -> pd.DataFrame:
-    """What people said about a past run: qrels, or a worklist that they filled in, which its name tells."""
-    filled = {".csv", ".tsv", ".jsonl"} & set(path.suffixes)
-    return read_judgments(path)[["qid", "docno", "label"]] if filled else read_qrels(path)
+    """What people said about a past run: qrels, or a worklist that they filled in."""
+    return as_qrels(read_labels([path]))
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,6 @@ class PoolFiles(RunFiles):
         return self._fitted(name, past_labels(self.train_qrels))
 
     def _fitted(self, name: str, labels: pd.DataFrame) -> Modelled:
-        if labels.empty:
-            raise ValueError(f"{self.train_qrels}: no document has a label")
         highest = self.max_grade
         if highest is None:
             highest = grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " "))

@@ -47,7 +47,6 @@ _MAX_NAME = 60
 
 OFFLINE = "html"  # The value of ``--format`` for a page that works without a server
 
-_SHOW_NO_TEXTS = ("trec", "prels")  # Formats that hold no texts in any case
 
 _NO_TEXTS = "The plan has no texts, so judges see ids alone: pass --texts FILE here, or when the plan is made."
 
@@ -218,8 +217,7 @@ def _serve(site: Site, where: Address) -> None:
 
 def file_formats() -> tuple[str, ...]:
     """The values of ``--format``: formats of what a plan has, tools, and a page that works without a server."""
-    known = [name for name, format in FORMATS.items() if set(format.design) <= {"inclusion"}]
-    return *known, *(name for name in TOOLS if name not in FORMATS), OFFLINE
+    return *FORMATS, *(name for name in TOOLS if name not in FORMATS), OFFLINE
 
 
 def export(
@@ -278,7 +276,7 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
     records = out.with_name(f"{out.stem}-records.jsonl")
-    hint = f"{_NO_TEXTS}\n" if not worklist.has_texts and format not in _SHOW_NO_TEXTS else ""
+    hint = f"{_NO_TEXTS}\n" if not worklist.has_texts and format != FORMAT else ""
     if format == OFFLINE:
         hint += "Send it to the judge, who opens it in a browser and sends the saved file back.\n"
     elif format not in (*FORMATS, *_TABLES):

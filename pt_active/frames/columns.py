@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from contextlib import suppress
+from numbers import Number
 
 import numpy as np
 import pandas as pd
@@ -19,43 +19,50 @@ DESIGN_COLUMN = re.compile(  # A column that a design or a sample adds to each q
 )
 
 
-NO_NUMBERS = (
-    *("boolean", "date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "bytes"),
-    *("list", "ndarray", "dict"),
-)
-"""Types of values that pandas would take for numbers, or fail at."""
-
-
-def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a shallow copy whose ``qid`` and ``docno`` are strings, of a frame whose labels and scores are numbers."""
+def with_string_ids(frame: pd.DataFrame, place: str = "row") -> pd.DataFrame:
+    """Return a shallow copy whose ``qid`` and ``docno`` are strings, each of them checked."""
     frame = frame.copy(deep=False)
-    for name in frame.columns.intersection(["label", "score"]):
-        if (kind := values_type(frame[name])) in NO_NUMBERS:
-            raise unfit("row 1", f"a {name} that is a number", f"a column of the type {kind}")
-    for column in ("qid", "docno"):
-        if column not in frame.columns:
-            continue
-        missing = frame[column].isna()
-        if missing.any():
-            raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
+    for column in frame.columns.intersection(["qid", "docno"]):
+        given = frame[column]
         if frame.empty:
-            frame[column] = frame[column].astype(str)
-        elif pd.api.types.infer_dtype(frame[column], skipna=False) != "string":
-            frame[column] = frame[column].map(id_string)
-        if (blank := np.asarray(frame[column].str.strip() == "")).any():
-            row = int(np.argmax(blank))
-            raise unfit(place_of(frame.index[row]), f"a {column} that is not empty", shown(frame[column].iloc[row]))
-        wrong = frame[column].str.contains("\0", regex=False)
+            frame[column] = given.astype(str)
+            continue
+        if given.isna().any() or pd.api.types.infer_dtype(given, skipna=False) != "string":
+            frame[column] = given.map(_id_text)
+        text = frame[column].str
+        wrong = np.asarray((text.strip() == "") | text.contains("\0", regex=False), dtype=bool)
         if wrong.any():
-            raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
+            row = int(np.argmax(wrong))
+            expected = f"a {column} that is text or a whole number, not empty and without NUL"
+            raise unfit(place_of(frame.index[row], place), expected, shown(given.iloc[row]))
     return frame
 
 
-def id_string(value: object) -> str:
-    """An id as text."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, np.integer)):
-        raise ValueError(f"an id must be text or a whole number, got {shown(value)}; write it as text")
-    return str(value)
+def _id_text(value: object) -> str:
+    """An id as text; empty if the value is none."""
+    is_id = isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
+    return str(value) if is_id else ""
+
+
+def as_numbers(column: pd.Series) -> np.ndarray:
+    """float64[N], the numbers of a column, also those written as text; NaN for what is no number."""
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        column = column.astype(object).map(_plain_number)
+    return pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _plain_number(value: object) -> object:
+    """A number, or a text that may be one; None for truth values, dates, lists, and whole numbers beyond a float."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (str, Number)):
+        return None
+    return None if isinstance(value, int) and abs(value) >= 2**53 else value
+
+
+def finite_numbers(frame: pd.DataFrame, column: str, place: str = "row") -> np.ndarray:
+    """float64[N], a column of a frame of documents whose values must be finite numbers."""
+    values = as_numbers(frame[column])
+    refuse_rows(frame, ~np.isfinite(values), column, "a finite number", place)
+    return values
 
 
 def refuse_rows(
@@ -75,18 +82,15 @@ def place_of(label: object, unit: str = "row") -> str:
     return label if isinstance(label, str) else f"{unit} {label}"
 
 
-def repeated_pairs(frame: pd.DataFrame, query: np.ndarray | None = None) -> np.ndarray:
-    """bool[N], whether an earlier row has the same (qid, docno); no id may be missing."""
+def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None, place: str = "") -> None:
+    """Raise if a frame has more than one row for a query and document; no id may be missing."""
     query = id_codes(frame["qid"])[0] if query is None else query
-    return first_rows(query, frame["docno"]) != np.arange(len(frame))
-
-
-def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None) -> None:
-    """Raise if a frame has more than one row for a query and document."""
-    if (repeated := repeated_pairs(frame, query)).any():
+    repeated = first_rows(query, frame["docno"]) != np.arange(len(frame))
+    if repeated.any():
         row = frame[repeated].iloc[0]
         twice = f"document {shown(row.docno)} occurs more than once in query {shown(row.qid)}"
-        raise ValueError(f"{what}: {how_many('duplicate row', int(repeated.sum()))}; {twice}")
+        where = f" ({place} {row.name})" if place else ""
+        raise ValueError(f"{what}: {how_many('duplicate row', int(repeated.sum()))}; {twice}{where}")
 
 
 def grade_columns(columns: Iterable[object]) -> list[str]:
@@ -170,16 +174,10 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
             raise ValueError(f"grade probabilities {broken}, such as {such}: {grades[z].tolist()}")
 
 
-def values_type(column: pd.Series) -> str:
-    """What a column holds, as pandas names it; of nested values, such as lists, the type of the first."""
-    kind = pd.api.types.infer_dtype(column)
-    return type(column.dropna().iloc[0]).__name__ if kind == "mixed" else kind
-
-
-def numbers_in(frame: pd.DataFrame, name: str) -> np.ndarray:
+def numbers_in(frame: pd.DataFrame, column: str) -> np.ndarray:
     """float64[N], a column that must hold numbers; NaN where there is none."""
-    kind = values_type(frame[name])
-    if not kind.startswith(("date", "time", "bytes")):
-        with suppress(TypeError, ValueError):
-            return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-    raise ValueError(f"the column {name!r} must hold numbers; got a column of the type {kind}")
+    values = as_numbers(frame[column])
+    wrong = np.isnan(values) & frame[column].notna().to_numpy()
+    if wrong.any():
+        raise ValueError(f"the column {column!r} must hold numbers, got {shown(frame[column][wrong].iloc[0])}")
+    return values

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.frames import checks
 from pt_active.frames.checks import Argument, ArgumentError, MethodName, Named, agreeing, how_many, shown, some
-from pt_active.frames.columns import with_string_ids
+from pt_active.frames.columns import as_numbers, refuse_rows, with_string_ids
 from pt_active.frames.ids import first_rows, id_codes
 from pt_active.frames.strays import NO_STRAYS, Strays, not_found
 
@@ -20,16 +20,15 @@ SPAM = -2  # The TREC Web track's label for spam and junk. It counts as a judgme
 HIGHEST_LABEL = 1000  # Higher labels are taken for mistakes: the gain ``2^label − 1`` overflows a double at 1024
 
 
-def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataFrame:
+def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None, place: str = "row") -> pd.DataFrame:
     """Whole-number labels, each pair once: -1 (pooled but unjudged) is dropped, -2 (spam) becomes grade 0."""
-    qrels = with_string_ids(label_columns(qrels)).reset_index(drop=True)
-    label = pd.to_numeric(qrels["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    _refuse_labels(qrels, ~(label == np.floor(label)), "must be whole numbers")
-    _refuse_labels(qrels, label > HIGHEST_LABEL, f"must not be above {HIGHEST_LABEL}")
-    _refuse_labels(qrels, label < SPAM, "must not be below -2 (-1 is unjudged, -2 is spam)")
-    qrels["label"] = np.where(label == SPAM, 0, label).astype(np.int64)
+    qrels = with_string_ids(label_columns(qrels), place)
+    label = as_numbers(qrels["label"])
+    whole = (label == np.floor(label)) & (label >= SPAM) & (label <= HIGHEST_LABEL)
+    refuse_rows(qrels, ~whole, "label", f"a whole number from {SPAM} to {HIGHEST_LABEL}", place)
     if max_grade is not None:
-        check_highest_grade(qrels, max_grade)
+        check_highest_grade(qrels.assign(label=label), max_grade)
+    qrels["label"] = np.where(label == SPAM, 0, label).astype(np.int64)
     qrels = qrels[qrels["label"] != UNJUDGED].drop_duplicates().reset_index(drop=True)
     twice = qrels.duplicated(["qid", "docno"], keep=False)
     if twice.any():
@@ -42,7 +41,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
 def check_highest_grade(qrels: pd.DataFrame, max_grade: int) -> None:
     """Raise if a label is above the highest grade."""
     wrong = qrels["label"].to_numpy() > max_grade
-    _refuse_labels(qrels, wrong, f"must not be above the highest grade, {max_grade}")
+    refuse_rows(qrels, wrong, "label", f"not above the highest grade, {max_grade}")
 
 
 def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
@@ -51,14 +50,6 @@ def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
     if missing := set(columns) - set(checks.data_frame("qrels", qrels).columns):
         raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
     return qrels[columns]
-
-
-def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
-    """Raise if any row is marked in ``wrong``, bool[N]; the message states the rule that its label breaks."""
-    if wrong.any():
-        row = qrels[wrong].iloc[0]
-        such = f"{row.label} for {checks.document_of(row.qid, row.docno)}"
-        raise ValueError(f"qrels: labels {rule}; {how_many('label', int(wrong.sum()), 'is')} not, such as {such}")
 
 
 MISSING_POLICIES = ("error", "nonrelevant")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import data_frame
-from pt_active.frames.columns import refuse_rows, with_string_ids
+from pt_active.frames.columns import as_numbers, refuse_rows, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL
 
 SAID_COLUMNS = ["qid", "docno", "label", "annotator", "status", "time", "note", "plan"]
@@ -42,7 +42,7 @@ def checked_records(records: pd.DataFrame) -> pd.DataFrame:
     for name in ("annotator", "status", *_OPTIONAL):
         frame[name] = frame[name].astype(object).where(frame[name].notna(), "").map(str)
     refuse_rows(frame, ~frame["status"].isin(STATUSES), "status", f"one of {', '.join(STATUSES)}")
-    label = _numbers(frame["label"])
+    label = as_numbers(frame["label"])
     judged = (frame["status"] == JUDGED).to_numpy()
     sound = (label == np.floor(label)) & (label >= 0) & (label <= HIGHEST_LABEL)
     refuse_rows(frame, judged & ~sound, "label", f"a whole number from 0 to {HIGHEST_LABEL}")
@@ -50,15 +50,9 @@ def checked_records(records: pd.DataFrame) -> pd.DataFrame:
     frame["label"] = pd.array(np.where(judged, label, np.nan), dtype="Int64")
     timed = frame["time"].map(lambda text: not text or bool(_TIME.fullmatch(text))).astype(bool)
     refuse_rows(frame, ~timed, "time", "ISO 8601 in UTC, such as 2026-03-01T09:30:00Z")
-    judges = np.where(frame["judges"].isna(), 1.0, _numbers(frame["judges"]))
+    judges = np.where(frame["judges"].isna(), 1.0, as_numbers(frame["judges"]))
     refuse_rows(frame, ~((judges == np.floor(judges)) & (judges >= 1)), "judges", "a whole number from 1")
     return frame.assign(time=frame["time"].str.replace("+00:00", "Z", regex=False), judges=judges.astype(np.int64))
-
-
-def _numbers(column: pd.Series) -> np.ndarray:
-    """float64[N], the numbers of a column; NaN for all that is none."""
-    plain = column.map(lambda value: None if isinstance(value, (bool, np.bool_)) else value)
-    return pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def latest(records: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import data_frame, how_many, shown, some
-from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.columns import as_numbers, check_pairs, finite_numbers, with_string_ids
 from pt_active.frames.ids import Texts, id_codes, is_range, numbered, row_type, texts
 
 _SORTED = 1 << 17  # Rows that are sorted at a time, or those of a query if it has more
@@ -51,18 +51,17 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None, topics: p
         raise ValueError(f"{what} is empty")
     if depth is not None and depth < 1:
         raise ValueError(f"depth must be at least 1, got {depth}")
-    run = with_string_ids(run).reset_index(drop=True)
+    run = with_string_ids(run)
+    score = finite_numbers(run, "score")
+    run = run.reset_index(drop=True)
     query, qids = id_codes(run["qid"])
     if topics is not None:
         answered = pd.Index(topics).get_indexer(qids) >= 0
         if not answered.any():
             raise ValueError(f"{what} answers none of the topics ({len(topics)} in all); do the qids match?")
         if not answered.all():
-            run = run[answered[query]].reset_index(drop=True)
+            run, score = run[answered[query]].reset_index(drop=True), score[answered[query]]
             query, qids = id_codes(run["qid"])
-    score = pd.to_numeric(run["score"]).to_numpy(dtype=np.float64)
-    if not np.isfinite(score).all():
-        raise ValueError(f"{what}: {how_many('score', int((~np.isfinite(score)).sum()), 'is')} not a finite number")
     order = _trec_order(query, score, run["docno"])
     ordered = query if _ascend(query) else query[order]
     rank = _position_in_group(ordered)
@@ -170,7 +169,7 @@ def _position_in_group(group: np.ndarray) -> np.ndarray:
 
 
 def _warn_if_reordered(given: pd.Series, query: np.ndarray, score: np.ndarray, what: str) -> None:
-    rank = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
+    rank = as_numbers(given)
     inverted = (rank[1:] < rank[:-1]) & (query[1:] == query[:-1]) & (score[1:] < score[:-1])
     if inverted.any():
         where = f"in {how_many('query', len(np.unique(query[1:][inverted])))}; the scores decide, as in trec_eval"

@@ -18,8 +18,6 @@ from pt_active.frames.checks import file_path, how_many, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import NOT_UTF8, Source, naming
 
-_IDS = ("qid", "docno")  # The keys of JSON objects whose values are ids
-
 
 class Row(NamedTuple):
     """A row of a table: its number, as a spreadsheet counts, the number of its first line, and its cells."""
@@ -52,13 +50,6 @@ def read_spreadsheet(source: Source, wanted: tuple[str, ...] = ()) -> pd.DataFra
     """Read a table as spreadsheets save it: separated by the first comma, semicolon or tab."""
     separator = re.search("[,;\t]", source.first_line())
     return read_table(source, separator.group() if separator else ",", wanted)
-
-
-def check_filled(table: pd.DataFrame, *columns: str) -> None:
-    """Raise if a cell of some columns of a table is blank."""
-    for name in columns:
-        if (blank := table[name].str.strip() == "").any():
-            raise ValueError(f"row {table.index[blank][0]}: expected a {name}; it is empty")
 
 
 def _check_header(names: list[str], header: Row, wanted: tuple[str, ...]) -> None:
@@ -129,8 +120,7 @@ def _values(line: str, number: int, keys: tuple[str, ...], optional: tuple[str, 
         raise unfit(place, wanted, str(error).removeprefix("expected JSON; got ")) from error
     if not isinstance(entry, dict) or not entry.keys() >= set(keys):
         raise unfit(place, wanted, shown(line.strip()))
-    values = [_id(entry[key], key, place) if key in _IDS else entry[key] for key in keys]
-    return values + [entry.get(key) for key in optional]
+    return [entry.get(key) for key in (*keys, *optional)]
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -144,14 +134,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refused(constant: str) -> None:
     raise ValueError(f"{constant}, which is not JSON")
-
-
-def _id(value: object, key: str, place: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise unfit(place, f"a {key} that is text or a whole number", shown(value))
-    if isinstance(value, str) and (not value.strip() or "\0" in value or NOT_UTF8.search(value)):
-        raise unfit(place, f"a {key} of characters, and no NUL", shown(value))
-    return str(value)
 
 
 def is_parquet(path: str | Path) -> bool:

@@ -15,7 +15,7 @@ import pandas as pd
 from pt_active.frames.checks import data_frame, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
-from pt_active.frames.tables import check_filled, is_parquet, read_json_lines, read_parquet, read_table
+from pt_active.frames.tables import is_parquet, read_json_lines, read_parquet, read_table
 
 _QUERY_TAGS = ("query", "title")  # The tags of a topic in XML that hold its query
 _TOPICS = "expected TREC topics with a number and a title"
@@ -74,13 +74,13 @@ def _read(
 ) -> pd.DataFrame:
     """Read what has one value for each key, from wherever it is, and drop repeated rows."""
     if (name := dataset_id(path)) is not None:
-        frame = of_data_set(name)
+        frame = with_string_ids(of_data_set(name))
     elif is_parquet(path):
         frame = read_parquet(path, (key, value))
     else:
         with naming(path):
-            frame = of_text(read_source(path))
-    frame = with_string_ids(frame).drop_duplicates([key, value], ignore_index=True)
+            frame = with_string_ids(of_text(read_source(path)), "line")
+    frame = frame.drop_duplicates([key, value], ignore_index=True)
     if len(repeated := frame[key][frame[key].duplicated()].unique()):
         raise ValueError(f"{path}: each {key} must have one {value}; these have several: {some(repeated)}")
     return frame
@@ -143,7 +143,7 @@ def _topic_table(source: Source, separator: str) -> pd.DataFrame:
     table = read_table(source, separator, ("qid", "query"), quoted=separator == ",")
     if table.empty:
         raise ValueError("the file has a header but no topics")
-    check_filled(table, "qid")
+    table = with_string_ids(table)
     further = [name for name in table.columns if name not in ("qid", "query")]
     table[further] = table[further].where(table[further] != "", None)
     table = table.drop_duplicates(ignore_index=True)

@@ -240,9 +240,9 @@ def test_bad_answers_say_why(judged):
     for words, message in {
         "a.run.gz plan.csv": "there is no plan at a.run.gz",
         "plan nothing.csv": "nothing.csv: No such file or directory",
-        "plan wrong.qrels": "wrong.qrels: line 1: expected 4 columns",
+        "plan wrong.qrels": "wrong.qrels: line 1: expected a label",
         "plan garbage.csv": "names its columns: qid,docno,label",
-        "plan renamed.csv": "renamed.csv: line 1: no column docno among qid, document",
+        "plan renamed.csv": "renamed.csv: line 1: expected 4 columns",
         "plan plan.csv other.csv": " in other.csv",
         "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
         "plan plan.csv --second c": "no ranker 'c' in this plan",

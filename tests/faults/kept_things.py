@@ -126,7 +126,7 @@ def writers(files: Path) -> dict[str, Writer]:
     """
     found = {name: Writer(made.save) for name, (made, _) in artifacts().items()}
     plan, labels = artifacts()["plan"]
-    for format in ("trec", "csv", "jsonl", "prels"):
+    for format in ("trec", "csv", "jsonl"):
         found[f"export-{format}"] = Writer(lambda path, format=format: plan.export(path, format))
     found["report"] = Writer(lambda path: report().save(path))
     found["page"] = Writer(lambda path: write_file(path, "new\n" * 50_000, replace=True), again=True)

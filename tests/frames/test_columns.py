@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pt_active.frames import runs
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
 
@@ -20,10 +22,11 @@ def qrels(*labels: object) -> pd.DataFrame:
     return pd.DataFrame({"qid": "q", "docno": [f"d{i}" for i in range(len(labels))], "label": list(labels)})
 
 
-def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not() -> None:
+def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not(monkeypatch: Any) -> None:
+    monkeypatch.setattr(runs, "_SORTED", 3_000)
     rng = np.random.default_rng(1)
-    rows = {"qid": np.repeat([f"q{x}" for x in range(400)], 500), "docno": [f"d{z}" for z in range(200_000)]}
-    long = pd.DataFrame(rows).assign(score=rng.integers(0, 300, 200_000) / 8)
+    rows = {"qid": np.repeat([f"q{x}" for x in range(40)], 500), "docno": [f"d{z}" for z in range(20_000)]}
+    long = pd.DataFrame(rows).assign(score=rng.integers(0, 300, 20_000) / 8)
     mixed = long.sort_values("docno", ignore_index=True)
     mixed = pd.concat([mixed[~mixed.duplicated("qid")].set_index("qid").loc[long["qid"].unique()].reset_index(), mixed])
     whole, other = ranked_run(long), ranked_run(mixed.drop_duplicates())
@@ -63,9 +66,12 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
     [
         (RUN.iloc[:0], "run 'x' is empty"),
         (pd.concat([RUN, RUN.iloc[:1]]), "run 'x': 1 duplicate row; document 'a' .* query 'q'"),
-        (RUN.assign(score=[1.0, np.nan, 2.0]), "1 score is not a finite number"),
+        (
+            RUN.assign(score=[1.0, np.nan, 2.0]),
+            "row 1: expected a score that is a finite number, .* 'b' of query 'q'; got nan",
+        ),
         (RUN.drop(columns="score"), "lacks 'score'"),
-        (RUN.assign(qid=["q", None, "p"]), "1 row has no qid"),
+        (RUN.assign(qid=["q", None, "p"]), "row 1: expected a qid .*; got (None|nan)"),
     ],
 )
 def test_malformed_runs(run: pd.DataFrame, message: str) -> None:
@@ -76,11 +82,13 @@ def test_malformed_runs(run: pd.DataFrame, message: str) -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ((1.5,), "must be whole numbers"),
-        (("good",), "must be whole numbers.*good"),
-        ((np.nan, 1), "must be whole numbers; 1 label is not"),
-        ((-3,), "must not be below -2"),
-        ((4,), "must not be above the highest grade, 3"),
+        ((1.5,), "row 0: expected a label that is a whole number from -2 to 1000, for document 'd0' .*; got 1.5"),
+        ((1, "good"), "row 1: expected a label .*; got 'good'"),
+        ((np.nan, 1), "row 0: expected a label .*; got nan"),
+        ((-3,), "whole number from -2"),
+        ((1001,), "whole number from -2 to 1000"),
+        ((10**400,), "whole number from -2"),
+        ((4,), "not above the highest grade, 3, for document 'd0' of query 'q'; got 4"),
     ],
 )
 def test_malformed_labels(labels: tuple[object, ...], message: str) -> None:

@@ -11,12 +11,11 @@ import pytest
 
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
-from pt_active.frames.worklists import read_judgments
+from pt_active.judging.files import read_file
 
 LINE = {
     read_run: b"q1 Q0 d1 1 1.5 tag\n",
     read_qrels: b"q1 0 d1 2\n",
-    read_judgments: b"q1 0 d1 2\n",
     read_topics: b"q1\tlamp\n",
     read_texts: b"d1\tlamp\n",
 }
@@ -39,7 +38,7 @@ def test_standard_input_and_process_substitution_are_numbers_of_open_pipes():
     out, into = os.pipe()
     os.write(into, LINE[read_qrels])
     os.close(into)
-    assert len(read_judgments(f"/dev/fd/{out}")) == 1
+    assert len(read_file(f"/dev/fd/{out}")) == 1
     os.close(out)
 
 
@@ -89,11 +88,11 @@ def test_damaged_compressed_files(read, pack, tmp_path):
 
 def test_wide_lines_are_refused_at_once(tmp_path):
     start = time.monotonic()
-    for number, read in enumerate((read_run, read_qrels, read_judgments)):
+    for number, read in enumerate((read_run, read_qrels)):
         (tmp_path / f"{number}").write_bytes(LINE[read] + b"1 " * 200_000 + b"\n")
         with pytest.raises(ValueError, match="line 2: expected . columns.*; got 200000 columns"):
             read(tmp_path / f"{number}")
     (tmp_path / "first").write_bytes(b"1 " * 200_000)
     with pytest.raises(ValueError, match="line 1: expected 4 columns.*; got 200000 columns"):
-        read_judgments(tmp_path / "first")
+        read_file(tmp_path / "first")
     assert time.monotonic() - start < 5

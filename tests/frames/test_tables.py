@@ -1,5 +1,6 @@
 """Tables with a header: its width is that of every row, and nothing is dropped or moved in silence."""
 
+import datetime
 import re
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ from pt_active.frames.runs import ranked_run
 from pt_active.frames.sources import Source
 from pt_active.frames.tables import read_table
 from pt_active.frames.trec import read_qrels, read_run
-from pt_active.frames.worklists import read_judgments
+from pt_active.judging.files import read_file
 
 
 def table(content, separator=",", quoted=True):
@@ -54,17 +55,23 @@ def test_no_label_moves_to_another_column(row, first, tmp_path):
     rows = [row, "q1,d1,what,1"] if first else ["q1,d1,what,1", row]
     (tmp_path / "a.csv").write_text("\n".join(["qid,docno,query,label", *rows]))
     with pytest.raises(ValueError, match=rf"a\.csv: line {2 if first else 3}: expected .* as in the header"):
-        read_judgments(tmp_path / "a.csv")
+        read_file(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ('{"qid": "q", "docno": "d", "label": 1, "label": 3}', "got the key 'label' more than once"),
-        ('{"qid": ["q"], "docno": "d", "label": 1}', "expected a qid that is text or a whole number; got ['q']"),
-        ('{"qid": "q", "docno": 1.5, "label": 1}', "expected a docno that is text or a whole number; got 1.5"),
-        ('{"qid": "q", "docno": "a\\u0000b", "label": 1}', "expected a docno of characters, and no NUL"),
-        ('{"qid": "q", "docno": "", "label": 1}', "expected a docno of characters"),
+        (
+            '{"qid": ["q"], "docno": "d", "label": 1}',
+            "not empty and without NUL; got ['q']",
+        ),
+        (
+            '{"qid": "q", "docno": 1.5, "label": 1}',
+            "not empty and without NUL; got 1.5",
+        ),
+        ('{"qid": "q", "docno": "a\\u0000b", "label": 1}', "without NUL; got 'a\\x00b'"),
+        ('{"qid": "q", "docno": "", "label": 1}', "without NUL; got ''"),
         ('{"qid": "q", "docno": "d", "label": NaN}', "got NaN, which is not JSON"),
         ('{"qid": "q", "docno": "d", "label": [1]}', "expected a label that is a whole number"),
         ('{"qid": "q", "docno": "d", "label": 1' + "0" * 5000 + "}", "expected a JSON object"),
@@ -74,58 +81,39 @@ def test_no_label_moves_to_another_column(row, first, tmp_path):
 def test_json_lines_are_strict(line, said, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"qid": "p", "docno": "d", "label": 0}\n' + line + "\n")
     with pytest.raises(ValueError, match=rf"a\.jsonl: line 2: .*{re.escape(said)}") as caught:
-        read_judgments(tmp_path / "a.jsonl")
+        read_file(tmp_path / "a.jsonl")
     assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize(
-    ("docno", "said"),
+    "docno",
     [
-        *((each, "an id must be text or a whole number, got ") for each in (["a"], {"a": 1}, b"a", True)),
-        *((each, "an id must be text or a whole number, got ") for each in (1.0, 1.5, np.float32(2), Decimal("1.0"))),
-        *((each, "row [01]: expected a docno that is not empty; got ") for each in ("", " ", "\u00a0\t")),
+        *(["a"], {"a": 1}, b"a", True, 1.0, 1.5, np.float32(2), Decimal("1.0"), "", " ", "\u00a0\t", "a\0b"),
     ],
 )
-def test_ids_are_text_or_whole_numbers_in_frames_and_in_parquet(docno, said, tmp_path):
+def test_ids_are_text_or_whole_numbers_in_frames_and_in_parquet(docno, tmp_path):
     frame = pd.DataFrame({"qid": "q", "docno": pd.Series([docno], dtype=object), "score": 1.0, "label": 1})
     table, columns = tmp_path / "a.parquet", {"qid": frame["qid"], "score": frame["score"], "label": frame["label"]}
     pq.write_table(pa.table({**columns, "docno": pa.array([docno])}), table)
     for reads in (ranked_run, checked_qrels, lambda _: read_run(table), lambda _: read_qrels(table)):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match="row [01]: expected a docno that is text or a whole number, not empty"):
             reads(frame)
 
 
-INFINITE = "1 score is not a finite number|expected a finite number as score"
-KIND = "row 1: expected a {} that is a number; got a column of the type {}"
-
-
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value"),
     [
-        ("score", True, KIND.format("score", "boolean")),
-        ("score", pd.Timestamp("2026-01-01"), KIND.format("score", "datetime64")),
-        ("score", np.inf, INFINITE),
-        ("score", -np.inf, INFINITE),
-        ("label", False, KIND.format("label", "boolean")),
+        *(("score", each) for each in (True, pd.Timestamp("2026-01-01"), np.inf, -np.inf, np.nan, "high")),
+        *(("label", each) for each in (False, datetime.date(2026, 1, 1), pd.Timedelta(1), 0.5, "good")),
     ],
 )
-def test_numbers_are_the_same_in_frames_and_in_parquet(column, value, said, tmp_path):
+def test_numbers_are_the_same_in_frames_and_in_parquet(column, value, tmp_path):
     frame = pd.DataFrame({"qid": "q", "docno": ["d"], column: [value]})
     frame.to_parquet(tmp_path / "a.parquet")
     of_frame, of_file = (ranked_run, read_run) if column == "score" else (checked_qrels, read_qrels)
     for reads, given in ((of_frame, frame), (of_file, tmp_path / "a.parquet")):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=f"row [01]: expected a {column} that is a .*, for document 'd' of"):
             reads(given)
-
-
-def test_parquet_ids_hold_no_nul_and_no_lists(tmp_path):
-    for docno, said in (
-        ("a\0b", "1 row has a NUL character in the docno"),
-        (["a"], "an id must be text or a whole number"),
-    ):
-        pd.DataFrame({"qid": ["1"], "docno": [docno], "label": [1]}).to_parquet(tmp_path / "a.parquet")
-        with pytest.raises(ValueError, match=rf"a\.parquet: {said}"):
-            read_qrels(tmp_path / "a.parquet")
 
 
 NESTED = ([[1]], [{"a": 1}], pa.array([[("a", 1)]], type=pa.map_(pa.string(), pa.int64())), [[]])
@@ -135,8 +123,7 @@ NESTED = ([[1]], [{"a": 1}], pa.array([[("a", 1)]], type=pa.map_(pa.string(), pa
 @pytest.mark.parametrize(("read", "column"), [(read_run, "score"), (read_qrels, "label")])
 def test_parquet_columns_of_numbers_hold_no_lists(values, read, column, tmp_path):
     pq.write_table(pa.table({"qid": ["1"], "docno": ["d"], column: values}), tmp_path / "a.parquet")
-    message = rf"a\.parquet: row 1: expected a {column} that is a number; got a column of the type (ndarray|dict|list)"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"a\.parquet: row 1: expected a {column} that is a "):
         read(tmp_path / "a.parquet")
 
 
@@ -153,12 +140,3 @@ def test_parquet_texts_that_are_not_utf_8_are_refused_by_the_name_of_the_file(tm
     pq.write_table(pa.table({"qid": ["1"], "docno": docno, "label": [1]}), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a\.parquet: .*utf-8|a\.parquet: this is not a Parquet table"):
         read_qrels(tmp_path / "a.parquet")
-
-
-def test_swapped_columns_of_prels_are_noticed(tmp_path):
-    rows = [("q", f"d{i}", i % 3, 1, 0.5) for i in range(6)]
-    (tmp_path / "good").write_text("".join("{} {} {} {} {}\n".format(*row) for row in rows))
-    (tmp_path / "swapped").write_text("".join("{0} {1} {3} {2} {4}\n".format(*row) for row in rows))
-    assert read_judgments(tmp_path / "good")["label"].tolist() == [0, 1, 2, 0, 1, 2]
-    with pytest.raises(ValueError, match="swapped: line 1: .*these two columns seem to be swapped"):
-        read_judgments(tmp_path / "swapped")

@@ -1,6 +1,5 @@
 """Reading runs, judgments, topics and texts, and the messages about malformed files."""
 
-import datetime
 import gzip
 import warnings
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.frames import trec
+from pt_active.frames.columns import as_numbers
 from pt_active.frames.sources import source_of
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import QRELS, RUN, Layout, read_columns, read_qrels, read_run
@@ -55,7 +55,7 @@ ENDS = ["\n", "\n", "\n", "\r\n", "\n\n", " \n", "\n ", "\r"]
 def texts(draw: st.DrawFn, layout: Layout) -> bytes:
     """Lines that mostly fit a layout."""
     gap, end = draw(st.sampled_from(GAPS)), draw(st.sampled_from(ENDS))
-    good = ["1" if name in layout.rules else name for name in layout.columns]
+    good = ["1" if name in layout.numbers else name for name in layout.columns]
     lines = []
     for _ in range(draw(st.integers(0, 5))):
         fields = [draw(st.sampled_from([each, each, each, *FIELDS])) for each in good]
@@ -70,11 +70,12 @@ def outcome(content: bytes, layout: Layout) -> object:
         frame = read_columns(source_of("a", content), layout)
     except ValueError as error:
         return str(error)
-    return frame.index.tolist(), [str(dtype) for dtype in frame.dtypes], frame.to_numpy(dtype=object).tolist()
+    numbers = {name: as_numbers(frame[name]) for name in layout.numbers}
+    return frame.index.tolist(), repr(frame.assign(**numbers).to_numpy(dtype=object).tolist())
 
 
 @pytest.mark.parametrize("layout", [RUN, QRELS], ids=["run", "qrels"])
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data())
 def test_arrow_and_the_lines_one_by_one_agree(layout, data):
     content = data.draw(texts(layout))
@@ -85,24 +86,14 @@ def test_arrow_and_the_lines_one_by_one_agree(layout, data):
 
 
 @pytest.mark.parametrize(
-    "wrong", [b"q  d 1 1 t\n", b"q Q0 d 1 1 \n", b" q d 1 1 t\n", b"q\tx Q0 d 1 1 t\n", b"q Q0 d 1 1 "]
-)
-def test_no_block_hides_a_gap_or_another_separator(wrong, monkeypatch):
-    for size in range(1, 30):
-        monkeypatch.setattr(trec, "_CHECKED", size)
-        for content in (wrong, b"q Q0 d 1 1 t\n" + wrong):
-            assert f"got {len(wrong.split())} columns" in outcome(content, RUN)
-
-
-@pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("q1 Q0 d3 3 1.0", "5 columns"),
-        ("q1 Q0 d3 3 1.0 my own long tag", "9 columns"),
-        ("q1 Q0 d3 3 high tag", "score 'high', which is not a finite number"),
-        ("q1 Q0 d3 3 nan tag", "score 'nan', which is not a finite number"),
-        ("q1 Q0 d3 third 1.0 tag", "rank 'third', which is not a number"),
-        (b"q1 Q0 d\xe9 3 1.0 tag", "bytes that are not UTF-8"),
+        ("q1 Q0 d3 3 1.0", "expected 6 columns, qid Q0 docno rank score tag; got 5 columns"),
+        ("q1  Q0 d3 3 1.0", "expected 6 columns, qid Q0 docno .*; got 5 columns"),
+        ("q1 Q0 d3 3 1.0 my own long tag", "expected 6 columns, .*; got 9 columns"),
+        ("q1 Q0 d3 3 high tag", "expected a score that is a finite number, for document 'd3' .*; got 'high'"),
+        ("q1 Q0 d3 3 nan tag", "expected a score that is a finite number, .*; got '?nan"),
+        (b"q1 Q0 d\xe9 3 1.0 tag", "expected 6 columns, .*; got bytes that are not UTF-8"),
     ],
 )
 @pytest.mark.parametrize("before", ["", TEXT, TEXT + "\r\n\r\n"], ids=["first", "fourth", "after blanks"])
@@ -110,36 +101,8 @@ def test_no_block_hides_a_gap_or_another_separator(wrong, monkeypatch):
 def test_malformed_run_line_is_named(write, line, complaint, before, suffix):
     line = line if isinstance(line, bytes) else line.encode()
     path = write(f"bad.{suffix}", before.encode() + line + b"\n" + TEXT.encode())
-    expected = rf"bad\.{suffix}: line {before.count(chr(10)) + 1}: expected 6 columns, qid Q0 docno .*; got {complaint}"
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(ValueError, match=rf"bad\.{suffix}: line {before.count(chr(10)) + 1}: {complaint}"):
         read_run(path)
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (
-            ["q1 Q0 d3 3 t", "", "q1 Q0 d4 x 1 t", "q"],
-            "line 2: .* got 5 columns; 2 other lines are wrong too",
-        ),
-        (["q1 Q0 d1 2 1 t", "q1 Q0 d1 3 inf t"], "line 3: .* got score 'inf', which is not a finite number$"),
-        (
-            ["q1 Q0 d1 2 1 t", "q1 Q0 d1 3 0 t"],
-            "line 2: document .* more than once in query .q1.; 1 other line is wrong too",
-        ),
-        (["q1 Q0 d1 2 1 t"], "line 2: document 'd1' occurs more than once in query 'q1'$"),
-    ],
-)
-def test_the_first_wrong_line_is_named_and_the_others_are_counted(write, lines, said):
-    with pytest.raises(ValueError, match=rf"bad\.run: {said}"):
-        read_run(write("bad.run", "\n".join(["q1 Q0 d1 1 2.5 t", *lines])))
-
-
-def test_scores_of_a_parquet_run_are_finite(tmp_path):
-    frame = pd.DataFrame({"qid": 1, "docno": list("abc"), "score": [2.0, np.inf, np.nan]})
-    frame.to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"row 2: .* finite number as score; got inf; 1 other row is wrong too"):
-        read_run(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize(
@@ -162,33 +125,26 @@ def test_a_run_that_may_have_been_cut_is_said(tmp_path, lines, said):
 
 
 def test_duplicate_pair_in_a_run_is_an_error(write):
-    with pytest.raises(ValueError, match=r"a\.run: line 2: document 'd1' occurs more than once in query 'q1'"):
-        read_run(write("a.run", "q1 Q0 d1 1 2 t\nq1 Q0 d1 2 1 t\n"))
+    said = r"a\.run: the run: 1 duplicate row; document 'd1' occurs more than once in query 'q1' \(line 3\)"
+    with pytest.raises(ValueError, match=said):
+        read_run(write("a.run", "q1 Q0 d1 1 2 t\n\nq1 Q0 d1 2 1 t\n"))
 
 
-@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
-@pytest.mark.parametrize("name", ["none.txt", "none.gz", "none.parquet", "none.jsonl"])
-def test_missing_file_is_named(tmp_path, read, name):
-    with pytest.raises(FileNotFoundError, match=name):
-        read(tmp_path / name)
+READERS = [read_run, read_qrels, read_topics, read_texts]
 
 
-@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
-@pytest.mark.parametrize(
-    ("name", "content"), [("a.txt", ""), ("a.txt", "\n \n"), ("a.gz", ""), ("a.jsonl", "\n")], ids=repr
-)
-def test_empty_file_is_an_error(write, read, name, content):
-    with pytest.raises(ValueError, match=rf"{name}: the file is empty; expected"):
-        read(write(name, content))
-
-
-@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
-def test_damaged_files_are_named(write, tmp_path, read):
-    (tmp_path / "a.gz").write_bytes(b"not gzip at all")
-    cut = gzip.compress(np.random.default_rng(1).bytes(5000).hex().encode())[:2000]
-    (tmp_path / "cut.gz").write_bytes(cut)
+@pytest.mark.parametrize("read", READERS)
+def test_missing_empty_and_damaged_files_are_named(write, tmp_path, read):
+    for name in ("none.txt", "none.gz", "none.parquet", "none.jsonl"):
+        with pytest.raises(FileNotFoundError, match=name):
+            read(tmp_path / name)
+    for name, content in (("a.txt", ""), ("b.txt", "\n \n"), ("a.gz", ""), ("a.jsonl", "\n")):
+        with pytest.raises(ValueError, match=rf"{name}: the file is empty; expected"):
+            read(write(name, content))
+    (tmp_path / "b.gz").write_bytes(b"not gzip at all")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(np.random.default_rng(1).bytes(5000).hex().encode())[:2000])
     (tmp_path / "a.parquet").write_bytes(b"not parquet at all")
-    for name in ("a.gz", "cut.gz", "a.parquet"):
+    for name in ("b.gz", "cut.gz", "a.parquet"):
         with pytest.raises(ValueError, match=name):
             read(tmp_path / name)
 
@@ -197,20 +153,6 @@ def test_qrels_follow_trec(write):
     qrels = read_qrels(write("q.txt", "1 0 a 2\n1 0 b -1\n1 0 c -2\n2 x a 0\n"))
     assert qrels.to_dict("list") == {"qid": ["1", "1", "2"], "docno": ["a", "c", "a"], "label": [2, 0, 0]}
     assert qrels["label"].dtype == np.int64
-
-
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
-        ("1 0 b", "3 columns"),
-        ("1 0 b good", "label 'good', which is not a whole number"),
-        ("1 0 b 0.5", "label '0.5', which is not a whole number"),
-        ("1 0 b -3", "label '-3', which is not a whole number from -2"),
-    ],
-)
-def test_malformed_qrels_line_is_named(write, line, complaint):
-    with pytest.raises(ValueError, match=rf"q\.txt: line 2: expected 4 columns, qid .*; got {complaint}"):
-        read_qrels(write("q.txt", f"1 0 a 2\n{line}\n1 0 c 0\n"))
 
 
 TOPICS = {"qid": ["1", "x"], "query": ['wooden "lamp"', "żółć"]}
@@ -240,20 +182,6 @@ def test_the_number_of_a_topic_stays_as_it_is(write):
     assert read_topics(write("t.trec", topics))["qid"].tolist() == numbers
 
 
-DAYS, TIMES = [datetime.date(2026, 1, 1)] * 2, [datetime.time(1)] * 2
-GAPPED = pd.array([True, None], dtype="boolean")
-
-
-@pytest.mark.parametrize(
-    "values", [[True, False], DAYS, TIMES, pd.to_datetime([0, 1]), pd.to_timedelta([0, 1]), GAPPED], ids=str
-)
-@pytest.mark.parametrize(("column", "read"), [("label", read_qrels), ("score", read_run)])
-def test_what_is_no_number_is_not_read_as_one(tmp_path, values, column, read):
-    pd.DataFrame({"qid": "q", "docno": ["a", "b"], column: values}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=f"a.parquet: row 1: expected a {column} that is a number; got a column of"):
-        read(tmp_path / "a.parquet")
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -277,6 +205,7 @@ def test_tables_of_topics_keep_their_columns(write, name, content):
         (b"qid,query\n2,caf\xe9\n", "line 2: bytes that are not UTF-8"),
         ("qid,title\n1,lamp\n", "row 1: expected a header with 'qid', 'query'; missing: 'query'; got 'qid', 'title'"),
         ("qid\tquery\n\n", "a header but no topics"),
+        ("qid\tquery\n1\tlamp\n \tshoes\n", "row 3: expected a qid that .* not empty"),
         ("qid,query,qlen\n1,lamp,1\n1,lamp,2\n", "each qid must have one row; these have several different rows: '1'"),
         ("1\tlamp\n\n2\tshoes\t1\n", "line 3: expected qid<TAB>query; got more columns.*add a first line that names"),
         ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query in UTF-8; got '2 shoes"),
@@ -319,7 +248,8 @@ def test_texts(write, name, content):
         ('{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
         ("[1, 2]", "line 2: expected a JSON object"),
         ('{"docno": ', "line 2: expected a JSON object.*Expecting value"),
-        ('{"docno": null, "text": "c"}', "line 2: expected a docno that is text or a whole number; got None"),
+        ('{"docno": null, "text": "c"}', "line 2: expected a docno that is text or a whole number.*; got None"),
+        ('{"docno": "d2", "text": 1}', "line 2: expected a text of document 'd2'; got 1"),
         ('{"docno": "d1", "text": "c"}', "each docno must have one text; these have several: 'd1'"),
     ],
 )
@@ -339,14 +269,6 @@ def test_parquet_frames(tmp_path):
         read_qrels(path)
     with pytest.raises(ValueError, match=r"a\.parquet: expected the columns 'docno', 'text'; missing: 'text'"):
         read_texts(path)
-
-
-def test_parquet_with_bad_values_is_named(tmp_path):
-    path = tmp_path / "a.parquet"
-    pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": ["high"], "label": [0.5]}).to_parquet(path)
-    for read in (read_run, read_qrels):
-        with pytest.raises(ValueError, match=r"a\.parquet"):
-            read(path)
     pd.DataFrame({"docno": ["a"], "text": ["b"]})[:0].to_parquet(path)
     with pytest.raises(ValueError, match=r"a\.parquet: the table is empty"):
         read_texts(path)

@@ -62,7 +62,7 @@ def run(data: bytes) -> Rows | None:
     if rows is None:
         return None
     found = [(qid, docno, number_of(score)) for qid, _, docno, _, score, _ in rows]
-    if None in [number_of(row[3]) for row in rows] or len({row[:2] for row in found}) < len(found):
+    if len({row[:2] for row in found}) < len(found):
         return None
     return sorted(found) if all(score is not None and math.isfinite(score) for *_, score in found) else None
 
@@ -85,29 +85,6 @@ def _swapped(rows: list[list[str]]) -> bool:
     iterations = {row[1] for row in rows}
     whole = all(re.fullmatch("[+-]?[0-9]+", each) for each in iterations)
     return len(rows) >= 5 and len({number_of(row[3]) for row in rows}) == 1 and whole and len(iterations) > 1
-
-
-def prels(data: bytes) -> Rows | None:
-    """``(qid, docno, label, inclusion)`` of what is judged, sorted; qrels if the lines have four columns.
-
-    A brace at the beginning means JSON lines, which such rows are not.
-    """
-    if (text_of(data) or "").lstrip().startswith("{"):
-        return None
-    rows = fields_of(data, 5)
-    if rows is None:
-        return qrels(data)
-    if len({(row[0], row[1]) for row in rows}) < len(rows):
-        return None
-    found = []
-    for qid, docno, label, method, inclusion in rows:
-        grade, code, chance = label_of(label), number_of(method), number_of(inclusion)
-        whole = code is not None and 0 <= code < 2**53 and code == int(code)
-        if grade is None or not whole or chance is None or not 0 < chance <= 1:
-            return None
-        if grade != -1:
-            found.append((qid, docno, max(grade, 0), chance))
-    return sorted(found)
 
 
 def table(data: bytes, separator: str, quoted: bool = True) -> tuple[list[str], list[list[str]]] | None:

@@ -53,7 +53,7 @@ COMMANDS = [
     "plan --pool pool.parquet --measure RBP --budget 30 --level document --out new --per-query 0.5",
     f"plan {TRAINED} --level document --design depth --budget 30 --out new --judge past.qrels",
     "export plan --out new.csv --format csv --labels judged.qrels",
-    "export docs --out new.jsonl --format prels",
+    "export docs --out new.jsonl --format trec",
     "status docs judged.csv --margin 0.1 --confidence 0.9",
     "status plan judged.csv --looks end --json",
     "extend docs --budget 10 --out new --texts texts.tsv",

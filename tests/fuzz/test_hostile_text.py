@@ -17,7 +17,8 @@ import pytest
 
 from pt_active import DCG, Audit, Comparison, Plan, Report
 from pt_active.frames.visible import check_visible, guarded, json_text, unguarded, visible
-from pt_active.frames.worklists import read_judgments, write_assessments
+from pt_active.frames.worklists import write_assessments
+from pt_active.judging.files import read_file
 from pt_active.relevance.losses import ZeroOne
 from pt_active.showing.page import GLOSSARY
 
@@ -219,7 +220,7 @@ def test_hostile_worklists_come_back(format: str, tmp_path: Path) -> None:
     path = tmp_path / "list"
     write_assessments(pairs.assign(label=1.0), path, format)
     assert "\x1b" not in path.read_text(encoding="utf-8")
-    read = read_judgments(path)
+    read = read_file(path)
     assert read["qid"].tolist() == ids
     assert read["docno"].tolist() == ids[::-1]
     if format == "csv":

@@ -29,7 +29,6 @@ import pytest
 from pt_active.frames.sources import naming
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
-from pt_active.frames.worklists import read_judgments
 from pt_active.judging.delivery import Delivery, records_given
 from pt_active.judging.files import read_file
 from pt_active.judging.server.store import Entry, Store
@@ -44,7 +43,7 @@ INPUTS = 150  # Damaged files for each reader in the tests
 MAX_SECONDS = 5.0  # CPU seconds; no reader may take more with a small file
 
 PLACED = re.compile(
-    r": (line|row) [0-9]+: |; line [0-9]+ has |the file is empty|header|compressed data is damaged"
+    r"\b(line|row) [0-9]+: |\(line [0-9]+\)|; line [0-9]+ has |the file is empty|header|compressed data is damaged"
     "|must have one"
 )
 """What the message of an error about a small file says beside the file's name."""
@@ -125,7 +124,6 @@ def _records(path: Path) -> pd.DataFrame:
 
 RUN = b"".join(b"q%d Q0 d%d %d %.3f tag\n" % (q, 7 * q + i, i + 1, 9.5 - i) for q in range(3) for i in range(4))
 QRELS = b"".join(b"q%d 0 d%d %d\n" % (q, i, (q + i) % 4 - 1) for q in range(4) for i in range(4))
-PRELS = b"".join(b"q%d d%d %d 1 %.3f\n" % (q, i, (q + i) % 4 - 1, 0.1 + 0.2 * i) for q in range(3) for i in range(4))
 TABLE = "qid,docno,query,label\n" + "".join(f'q{i},d{i},"a ""b"", c\nżółć {i}",{i % 4}\n' for i in range(5))
 JSON = "".join(f'{{"qid": "q{i}", "docno": "d{i}", "text": "say \\"x\\" {i}", "label": {i % 4}}}\n' for i in range(6))
 TOPICS = "qid\tquery\tqkind\n" + "".join(f"{i}\tlamp {i}\tbuy\n" for i in range(6))
@@ -149,9 +147,8 @@ JUDGED, SCORED = "qid docno label", "qid docno score"
 READERS = {
     "a.run": Reader(RUN, read_run, SCORED, oracles.run),
     "c.qrels": Reader(QRELS, read_qrels, JUDGED, oracles.qrels),
-    "d.prels": Reader(PRELS, read_judgments, f"{JUDGED} inclusion", oracles.prels),
-    "e.csv": Reader(TABLE.encode(), read_judgments, JUDGED, oracles.worklist),
-    "f.jsonl": Reader(JSON.encode(), read_judgments, JUDGED, oracles.json_lines),
+    "e.csv": Reader(TABLE.encode(), read_file, JUDGED, oracles.worklist),
+    "f.jsonl": Reader(JSON.encode(), read_file, JUDGED, oracles.json_lines),
     "g.tsv": Reader(TOPICS.encode(), read_topics, "qid query", oracles.topics, ordered=True),
     "h.tsv": Reader(TEXTS.encode(), read_texts, "docno text", oracles.pairs, ordered=True),
     "i.trec": Reader(SGML.encode(), read_topics, "qid query"),

@@ -53,7 +53,7 @@ def test_a_parquet_table_may_hold_labels_alone(tmp_path: Path, plan: Plan) -> No
     with pytest.raises(ValueError, match=r"labels.parquet: expected .* missing: 'docno'"):
         read_labels([path], plan)
     plain.assign(label=1.5).to_parquet(path)
-    with pytest.raises(ValueError, match=r"labels.parquet: qrels: labels must be whole numbers"):
+    with pytest.raises(ValueError, match=r"labels.parquet: row 1: expected a label that is a whole number"):
         read_labels([path], plan)
 
 
@@ -153,12 +153,12 @@ WRONG: list[tuple[str, str | object, str]] = [
     ("none.csv", SAID + "007,0012,,ann,judged\n", "the status is 'judged' and the label ''"),
     ("naive.csv", NAIVE, "expected a time with its zone"),
     ("two.csv", "qid,docno,label,Label\n007,0012,1,2\n", "expected each column once; got 'label' more than once"),
-    ("empty.csv", "qid,docno,label,status\n,0012,1,\n", "row 2: expected a qid; it is empty"),
+    ("empty.csv", "qid,docno,label,status\n,0012,1,\n", "row 2: expected a qid that is text"),
     ("high.csv", SAID + "007,0012,3,ann,\n", "row 2: expected a label that is a grade of the plan, from 0"),
     ("clash.csv", "qid,docno,label\n007,0012,1\n007,0012,2\n", f"row 2 and row 3 are both {OF}"),
     ("cut.csv", b"\xff\xfeq\x00i\x00d\x00,", "line 1: a NUL character"),
     ("bytes.csv", b"qid,docno,label\n007,\xe9,1\n", "line 2: bytes that are not UTF-8"),
-    ("record.jsonl", json.dumps(dict.fromkeys(RECORD_COLUMNS, "")) + "\n", "line 1: expected a qid of characters"),
+    ("record.jsonl", json.dumps(dict.fromkeys(RECORD_COLUMNS, "")) + "\n", "row 1: expected a qid that is text"),
 ]
 
 

@@ -45,15 +45,15 @@ def test_records_get_their_columns_and_types() -> None:
     [
         ({"label": 1.5}, "row 0: expected a label that is a whole number from 0 to 1000, for document 'd1' of query "),
         ({"label": -1}, "label that is a whole number"),
-        ({"label": True}, "label that is a number"),
+        ({"label": True}, "label that is a whole number"),
         ({"label": None}, "label that is a whole number"),
         ({"label": "good"}, "got 'good'"),
         ({"status": "Judged"}, "status that is one of judged, skipped, unjudgeable"),
         ({"status": "skipped"}, "a label that is empty unless the status is judged"),
         ({"time": "yesterday"}, "a time that is ISO 8601 in UTC"),
         ({"time": "2026-03-01T09:30:00+01:00"}, "a time that is ISO 8601 in UTC"),
-        ({"docno": " "}, "a docno that is not empty"),
-        ({"qid": None}, "1 row has no qid"),
+        ({"docno": " "}, "expected a docno that is text"),
+        ({"qid": None}, "expected a qid that is text"),
     ],
 )
 def test_a_malformed_record_is_named(change: dict[str, object], told: str) -> None:

@@ -23,7 +23,6 @@ from pt_active import (
     measure_values,
 )
 from pt_active.demo.collection import DemoCollection
-from pt_active.frames.worklists import read_judgments
 
 BUDGET = 250
 
@@ -189,15 +188,6 @@ def test_plans_go_on_to_a_census(design: str, demo, graded, tmp_path: Path) -> N
     assert ("in round 3" in str(third)) == (design == "depth")
     with pytest.raises(ValueError, match="nothing is left that can change the estimate"):
         third.extend(10)
-
-
-def test_inclusion_probabilities_go_out_as_prels_and_come_back(plan: Plan, qrels, tmp_path: Path) -> None:
-    plan.export(tmp_path / "judge.prels", format="prels")
-    assert read_judgments(tmp_path / "judge.prels").attrs["unjudged"] == len(plan.assessments)
-    plan.export(tmp_path / "judged.prels", format="prels", qrels=qrels, order="sorted")
-    found = read_judgments(tmp_path / "judged.prels")
-    assert found["inclusion"].tolist() == plan.assessments["inclusion"].tolist()
-    assert plan.compare(found).difference == plan.compare(qrels).difference
 
 
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])

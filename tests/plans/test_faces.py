@@ -225,8 +225,8 @@ def test_missing_labels_are_named_and_never_zeros_by_stealth(kind: str, made: di
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda q: q.assign(label=9), "must not be above the highest grade, 2"),
-        (lambda q: q.assign(label=0.5), "must be whole numbers"),
+        (lambda q: q.assign(label=9), "not above the highest grade, 2"),
+        (lambda q: q.assign(label=0.5), "expected a label that is a whole number"),
         (
             lambda q: q.assign(qid="other-" + q.qid),
             "no label belongs to a (sampled document|drawn document|drawn pair)",

@@ -294,7 +294,7 @@ def test_bad_learners(data) -> None:
             beside(lambda r: pd.concat([r, r.head(1)])),
             "run 'b': 1 duplicate row; document 'd....' occurs more than once in query 'q...'",
         ),
-        (beside(lambda r: r.assign(score=np.nan)), "run 'b': 30 scores are not a finite number"),
+        (beside(lambda r: r.assign(score=np.nan)), "row 0: expected a score that is a finite number"),
     ):
         with pytest.raises(ValueError, match=message):
             compared(*data, learners)
@@ -313,7 +313,7 @@ def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
         ((results, qrels, None), "measure must be an ir_measures measure or its name, got None"),
         ((pd.concat([results, results.head(2)]), qrels, DCG), "topics: 2 duplicate rows"),
         ((results, qrels.assign(qid="other"), DCG), "no query of the topics has qrels"),
-        ((results, qrels.assign(label=0.5), DCG), "labels must be whole numbers"),
+        ((results, qrels.assign(label=0.5), DCG), "expected a label that is a whole number"),
         ((results, qrels, "ERR(max_rel=1)@5"), "grade 2 lies above max_rel=1"),
     ):
         *frames, measure = arguments

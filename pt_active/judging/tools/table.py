@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames.checks import shown, some
-from pt_active.frames.tables import check_filled, read_spreadsheet
+from pt_active.frames.tables import read_spreadsheet
 from pt_active.frames.visible import guarded, unguarded, visible
 from pt_active.judging.delivery import Delivery, Given, check_new
 from pt_active.judging.worklist import Worklist
@@ -30,14 +30,13 @@ def is_table(delivery: Delivery) -> bool:
     """Whether it is a spreadsheet file, or a text whose header has a qid, a docno and a label, in any case."""
     if delivery.is_archive:
         return True
-    cells = re.split("[,;\t]", delivery.first_line[:_MAX_HEADER].replace('"', ""))
+    cells = re.split("[,;\t\r]", delivery.first_line[:_MAX_HEADER].replace('"', ""))
     return set(_WANTED) <= {name.strip().casefold() for name in cells}
 
 
 def read(delivery: Delivery) -> Iterator[Given]:
     """What the rows of a table say."""
     table = _known(_workbook(delivery) if delivery.is_archive else read_spreadsheet(delivery.source))
-    check_filled(table, "qid", "docno")
     table = pd.DataFrame({name: unguarded(table[name]) for name in table}, index=table.index)
     if "annotator" not in table:
         first: dict[tuple[str, str], int | str] = {}

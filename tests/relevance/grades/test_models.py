@@ -253,7 +253,7 @@ class TestFeatures:
         [
             (UNION.assign(rank_a=0.5), r"run 'a': document 'd0000' of query 'q00' has rank 0.5"),
             (UNION.assign(score_b=np.nan), "no finite score"),
-            (RUN.assign(score=np.inf), "scores are not a finite number"),
+            (RUN.assign(score=np.inf), "expected a score that is a finite number"),
             (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"the same width, got 1, 2"),
             (RUN.assign(features=[np.array([np.nan])] * len(RUN)), "finite numbers; those of 180"),
             (pd.concat([RUN, RUN]), "occurs more than once"),
@@ -424,7 +424,7 @@ class TestJudge:
         ("judge", "message"),
         [
             (QRELS.assign(docno="x" + QRELS["docno"]), "is in the judge's frame; do qid and docno match"),
-            (QRELS.assign(label=0.5), "the judge's labels: .* whole numbers"),
+            (QRELS.assign(label=0.5), "the judge's labels: .* whole number"),
             (QRELS[["qid", "docno"]], "needs qid, docno and either label or votes_0"),
             (VOTES.drop(columns="votes_0"), "must run from votes_0 without a gap"),
             (VOTES.assign(votes_1=-1), "must be finite and not negative; those of"),
