@@ -57,8 +57,7 @@ class Status(Printed):
         standard_error: The standard error of the estimate; NaN if it is not known.
         e_value: With ``looks="always"``, the largest evidence so far against no difference: how many times the stake
             bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
-        unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``step`` (a document of a
-            cascade with those above it), or ``round`` of documents.
+        unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``part`` or ``round``.
         judged: How many units are judged and count; without a gap from the first one if no worst case is assumed.
         drawn: How many units the plan asks for.
         n_judged: The number of labels of these units.
