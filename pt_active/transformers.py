@@ -15,8 +15,6 @@ from pt_active.frames.checks import (
     HELP,
     MAX_DRAWS,
     MAX_SEED,
-    Argument,
-    ArgumentError,
     how_many,
     positive,
     shown,
@@ -284,11 +282,9 @@ def check_same_queries(answered: dict[str, set[str]]) -> None:
     everyone = set().union(*answered.values())
     for name, qids in answered.items():
         if qids != everyone:
-            raise ArgumentError(
+            raise ValueError(
                 f"run {shown(name)} has no documents for {how_many('query', len(everyone - qids))} that other runs "
-                f"answer: {some(sorted(everyone - qids))}; with ",
-                Argument("allow_missing_queries", True),
-                " it scores 0 there",
+                f"answer: {some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 there"
             )
 
 

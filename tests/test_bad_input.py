@@ -241,4 +241,4 @@ def test_active_tests_refuse(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
 @pytest.fixture(scope="module")
 def three(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
     turned = demo.runs["candidate"].drop(columns="rank").assign(score=lambda run: -run["score"])
-    return (Runs(**demo.runs, turned=turned, depth=10) >> grades)(demo.topics)
+    return (Runs(**demo.runs, turned=turned, depth=10) >> grades)(demo.topics.head(40))

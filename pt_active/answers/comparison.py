@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.answers.scales import ScoreScale
 from pt_active.answers.table import SCORE, Source, answer_table, as_text, judge_columns
-from pt_active.frames.checks import Argument, ArgumentError, data_frame, how_many, shown
+from pt_active.frames.checks import data_frame, how_many, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
@@ -164,10 +164,10 @@ class Answers:
         low, high = self.scale.low, self.scale.high
         for item, system, score in self.table[["item", "system", judge]].dropna().itertuples(index=False):
             if not low - 1e-9 <= score <= high + 1e-9:
-                where = (
+                raise ValueError(
                     f"item {shown(item)}, system {shown(system)}: {judge} is {score:g}, outside {low:g} to {high:g}; "
+                    "judges and people score on one scale, pass scale="
                 )
-                raise ArgumentError(where, "judges and people score on one scale, pass ", Argument("scale", asked=True))
 
     def _single(self) -> pd.DataFrame:
         """A row for each answer, with the ranks of the systems that gave it."""

@@ -21,8 +21,7 @@ from pt_active.cli.answer import (
     kept_at,
     rounded_up,
 )
-from pt_active.cli.commands import given_words, option
-from pt_active.cli.files import texts_for
+from pt_active.cli.commands import given_words, option, words_of
 from pt_active.cli.options import (
     Asked,
     LabelFiles,
@@ -73,17 +72,17 @@ def status(
     looks, every = look.of(plan), len(plan.rankers) > 2 and pair == Pair()
     alone = len(plan.rankers) == 1 and look.margin is None
     level = None if confidence == 0.95 else confidence
-    words = [*meant.words(), *given_words(confidence=level, missing=missing), *labels.words()]
+    words = [*words_of(meant), *given_words(confidence=level, missing=missing), *words_of(labels)]
     if asked != Asked() or alone or (every and looks is None):
         if asked != Asked() and look != Look():
             raise ValueError("--looks and --margin are for the plan's own measure")
         result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
-        hint = "" if asked != Asked() else f"All of it on one page:\n  {_page_of(labels, *pair.words(), *words)}"
+        hint = "" if asked != Asked() else f"All of it on one page:\n  {_page_of(labels, *words_of(pair), *words)}"
         return _with_agreement(_of_results(result, estimates, hint), labelled)
     about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
     state = plan.status(qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
-    again = [*given_words(margin=look.margin), *pair.words(), *words]
+    again = [*given_words(margin=look.margin), *words_of(pair), *words]
     if isinstance(state, PairStatus) and state.resolved:
         shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
         hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
@@ -165,7 +164,6 @@ def report(
     out: Path = option(MISSING, "The file to create: HTML, or JSON if its name ends in .json.", "FILE"),
     so_far: bool = option(False, "Report before everything is judged, from the labels before the first gap."),
     margin: float | None = largest_margin(),
-    texts: Path | None = option(None, "Document texts to show; default: those of the plan.", "FILE"),
     slice: list[str] | None = option(None, "A column of the plan that groups queries; you may pass several.", "COLUMN"),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
@@ -185,7 +183,7 @@ def report(
         found = plan.status(qrels, Look().of(plan), margin, confidence, **about, missing=missing)
         state = found if isinstance(found, Status) else None
     about |= {"confidence": confidence, "missing": missing or "error"}
-    about |= {"slices": slice or [], "status": state, "texts": texts_for(plan, texts)}
+    about |= {"slices": slice or [], "status": state}
     made = Report.of(plan, qrels, **about)
     made.save(out)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
@@ -254,7 +252,6 @@ def gate(
         names=(ALWAYS, AT_THE_END),
     ),
     confidence: float = confidence_level(),
-    missing: str | None = for_any_missing(),
     junit: Path | None = option(None, "A JUnit file to create.", "FILE"),
 ) -> Answer:
     """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
@@ -264,7 +261,7 @@ def gate(
     """
     plan, qrels, records = labels.read()
     often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR
-    about: dict[str, Any] = {**vars(meant), **vars(pair), "missing": missing, "records": records}
+    about: dict[str, Any] = {**vars(meant), **vars(pair), "records": records}
     decided = plan.gate(qrels, margin, asked, often, confidence, **about)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)

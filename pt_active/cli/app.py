@@ -218,19 +218,13 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, args if ctx.parent is not None else _shared_first(args, self.params))
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Read the options before the command, and keep all words for the message about a bug."""
-        words = tuple(args)
-        with failures_told(words):
-            context = super().make_context(info_name, args, parent, **extra)
-        context.meta.setdefault(_WORDS, words)
-        return context
+        """Read the options before the command."""
+        with failures_told():
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        words = ctx.meta.get(_WORDS, ())
-        group = ["pt-active"] if ctx.parent is None else ["pt-active", str(ctx.info_name)]
-        command = " ".join([*group, *(word for word in words if word in self.commands)][: len(group) + 1])
-        with failures_told(words, command), printed_warnings():
+        with failures_told(), printed_warnings():
             return super().invoke(ctx)
 
 
@@ -269,8 +263,6 @@ def _shared_first(args: list[str], params: list[Any]) -> list[str]:
     return [*first, *rest, *words]
 
 
-_WORDS = "pt_active.words"  # The key of what was typed in the metadata of a context
-
 _EPILOG = "Options of all commands, such as --json and --quiet: pt-active --help."
 
 
@@ -293,7 +285,7 @@ def printed_warnings() -> Iterator[None]:
 def main(interrupt: Any = None) -> None:
     """Run the ``pt-active`` command with what was typed, and leave with its exit code."""
     try:
-        with failures_told(sys.argv[1:]):
+        with failures_told():
             if interrupt is not None:
                 signal.signal(signal.SIGINT, interrupt)
             if not os.environ.get("COLUMNS", "").strip("0"):
@@ -326,10 +318,6 @@ def about(
     ] = None,
     grade_names: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Words for grades in labels: bad,fair,good, or bad=0,good=2.")
-    ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="One label of several: majority or median."),
     ] = None,
     confidence: Annotated[
         float | None, typer.Option(metavar="X", help="The confidence level of intervals; default 0.95.")

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from pathlib import Path
-
-import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line
 from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import fitting_topics, past_labels, read_judges, top_grade, with_texts
-from pt_active.cli.options import (
-    Reading,
-    confidence_level,
-    label_files,
-    random_seed,
-)
+from pt_active.cli.options import confidence_level, label_files, random_seed
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
 from pt_active.frames.topics import read_topics
 from pt_active.frames.worklists import FORMATS, TABLE_FORMAT, write_assessments
-from pt_active.judging.files import write_worklist
+from pt_active.judging.files import read_labels, write_worklist
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
+from pt_active.plans.making.judgments import as_qrels
 from pt_active.relevance.losses import ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
@@ -37,23 +31,6 @@ def audit_folder() -> Path:
     return argument(MISSING, "The folder of an audit.", "AUDIT")
 
 
-@dataclass(frozen=True)
-class AuditLabels(Reading):
-    """An audit with people's labels, and what is estimated from them."""
-
-    audit: Path = audit_folder()
-    qrels: list[Path] = label_files()
-    rel: int = option(1, "The lowest grade that counts as relevant.", "N", within=(1, HIGHEST_LABEL))
-    confidence: float = confidence_level()
-    missing: str = option(MISSING_POLICIES[0], "How missing labels count: {}.", "NAME", names=MISSING_POLICIES)
-
-    def read(self) -> tuple[Audit, pd.DataFrame]:
-        """The audit and its labels."""
-        loaded = Audit.load(self.audit)
-        qrels, _ = self.labels(self.qrels, None)
-        return loaded, qrels
-
-
 def plan(
     judge: list[str] = option(MISSING, "A judge's labels or votes; pass one for each judge.", "[NAME=]FILE"),
     out: Path = option(MISSING, "The folder to create.", "DIR"),
@@ -65,7 +42,6 @@ def plan(
         "N",
         within=(1, HIGHEST_LABEL),
     ),
-    common: bool = option(False, "Audit only the pairs that all judges graded."),
     topics: Path | None = option(None, "The texts of the queries.", "FILE"),
     texts: Path | None = option(None, "Document texts, for the judges.", "FILE"),
     seed: int = random_seed(),
@@ -75,7 +51,7 @@ def plan(
     judges = read_judges(judge)
     past = None if train_qrels is None else past_labels(train_qrels)
     highest, told = top_grade(judges, past) if max_grade is None else (max_grade, "")
-    pool, columns = judged_pool(judges, common)
+    pool, columns = judged_pool(judges)
     pool = with_beliefs(pool, judges, highest, past)
     pool = pool if texts is None else with_texts(pool, texts)
     if topics is not None:
@@ -102,19 +78,27 @@ def export(
     if format in FORMATS and not names.grades:
         write_assessments(documents, out, format)
     else:
-        write_worklist(Worklist(documents, loaded.tables.pairs.max_grade or 1, "", names, ""), out, format)
+        write_worklist(Worklist(documents, loaded.tables.pairs.max_grade or 1, "", names), out, format)
     content = {"file": str(out), "format": format, "assessments": len(documents)}
     text = f"{how_many('pair', len(documents))} to label in {out}."
     shown = command_line("audit", "report", audit, out)
     return Answer(content, text, f"Next, when the labels are filled in:\n  {shown}")
 
 
-def report(labels: AuditLabels) -> Answer:
+def report(
+    audit: Path = audit_folder(),
+    qrels: list[Path] = label_files(),
+    rel: int = option(1, "The lowest grade that counts as relevant.", "N", within=(1, HIGHEST_LABEL)),
+    missing: str = option(MISSING_POLICIES[0], "How missing labels count: {}.", "NAME", names=MISSING_POLICIES),
+    confidence: float = confidence_level(),
+    grade_names: str | None = of_every_command(None),
+) -> Answer:
     """Estimate how often each judge is wrong, and which of several errs less.
 
     Prints error, precision, recall, F1 and agreement beyond chance of each judge. For two judges, or two versions of
     one, it also prints how they differ; for more, their order by error.
     """
-    found = AuditReport.of(*labels.read(), labels.rel, None, labels.confidence, labels.missing)
+    labels = as_qrels(read_labels(qrels, names=GradeNames.parsed(grade_names)))
+    found = AuditReport.of(Audit.load(audit), labels, rel, None, confidence, missing)
     text = str(found) if found.ranking is None else f"{found}\n\n{found.ranking}"
     return Answer(found.to_dict(), text)

@@ -6,17 +6,18 @@ import contextlib
 import functools
 import inspect
 import io
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
 from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
-from pt_active.frames.checks import Argument, ArgumentError, Named, shown, whole_number
+from pt_active.frames.checks import shown, whole_number
 from pt_active.frames.visible import visible
 
 _DECLARED = "declared"
@@ -68,20 +69,15 @@ def argument(default: Any, help: str, metavar: str, **declared: Any) -> Any:
 
 
 def of_every_command(default: Any) -> Any:
-    """An option of ``pt-active`` itself that a command takes, with the value that it has there if it is left out."""
+    """An option of ``pt-active`` itself that a command takes, or a key that only the project file has."""
     return field(default=default, kw_only=True)
 
 
-class Typed:
-    """Options that stand together, the fields of a dataclass."""
-
-    def words(self) -> list[str]:
-        """Those that are not at their defaults, as they are typed; arguments have no default and are left out."""
-        words: list[str] = []
-        for each in fields(self):  # type: ignore[arg-type]
-            if each.default is not MISSING and (value := getattr(self, each.name)) not in (each.default, []):
-                words += given_words(**{each.name: value})
-        return words
+def words_of(options: Any) -> list[str]:
+    """The options of a dataclass that are not at their defaults, as they are typed; arguments are left out."""
+    named = {each.name: each.default for each in fields(options) if each.default is not MISSING}
+    given = {name: getattr(options, name) for name in named}
+    return given_words(**{name: value for name, value in given.items() if value not in (named[name], [])})
 
 
 def given_words(**values: object) -> list[str]:
@@ -115,10 +111,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any], taken: bool) -> inspe
 
 
 def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
-    """A command that prints an answer; a dataclass as an argument stands for options.
-
-    ``typed`` has the options that were typed, and not those of the project file.
-    """
+    """A command that prints an answer; a dataclass as an argument stands for options."""
     every = inspect.signature(function, eval_str=True).parameters
     bundles: dict[str, Any] = {name: each.annotation for name, each in every.items() if is_dataclass(each.annotation)}
     declared = {name: (kind, own) for name, kind, own in _declared(function)}
@@ -138,7 +131,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
             if takes:
                 typed = given | {name: value for name, value in arguments.items() if _is_typed(context, name)}
                 taken, told = _from_project(context, typed, arguments["out"] if of_init else root.params["project"])
-                arguments |= taken | ({"typed": typed} if "typed" in every else {})
+                arguments |= taken
                 _check_given(context, arguments, required)
             for name, kind in bundles.items():
                 arguments[name] = kind(**{each.name: arguments.pop(each.name) for each in fields(kind)})
@@ -157,7 +150,7 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
     return run
 
 
-_OF_SOME = ("project", "grade_names", "rule", "confidence", "queries", "clusters")
+_OF_SOME = ("project", "grade_names", "confidence", "queries", "clusters")
 """The options of ``pt-active`` itself that are of use to some commands alone."""
 
 
@@ -167,7 +160,7 @@ def _check_taken(context: typer.Context, takes: Collection[str]) -> None:
         if name not in takes and _is_typed(context.find_root(), name):
             option = f"--{name.replace('_', '-')}"
             what = "takes nothing from a project file" if name == "project" else "reads nothing to which it applies"
-            raise Usage(f"{context.info_name} {what}: leave out {option}")
+            raise Usage(f"{context.info_name} {what}: leave out {option}", context)
 
 
 def _from_project(context: typer.Context, typed: Mapping[str, Any], file: Path | None) -> tuple[dict[str, Any], str]:
@@ -198,7 +191,7 @@ def _check_given(context: typer.Context, arguments: Mapping[str, Any], required:
     for each in context.command.params:
         if each.name in required and arguments[each.name] is None:
             what = f"option '{each.opts[0]}'" if each.param_type_name == "option" else f"argument '{each.metavar}'"
-            raise Usage(f"Missing {what}")
+            raise Usage(f"Missing {what}", context)
 
 
 @contextlib.contextmanager
@@ -206,30 +199,41 @@ def options_named(context: typer.Context) -> Iterator[None]:
     """Let error messages about arguments of functions name the options of the running command."""
     try:
         yield
-    except ArgumentError as error:
-        raise ValueError(error.told(lambda named: typed(named, context))) from error
+    except ValueError as error:
+        if type(error) is ValueError:
+            error.args = (spelled(str(error), context),)
+        raise
 
 
-def typed(named: Named, context: typer.Context) -> str:
-    """The option or command for an argument or a method of a plan; its name in Python if there is none."""
-    group: Any = context.parent.command if context.parent is not None else None
-    commands = {} if group is None else {name: group.loaded(name) for name in group.commands}
-    own = _options(context.find_root().command) | _options(context.command)
-    if isinstance(named, Argument):
-        named = _OTHER_NAMES.get(str(named)) or _OTHER_NAMES.get(named.name, named)
-        others = {name: option for each in commands.values() for name, option in _options(each).items()}
-        option = (others | own).get(named.name)
+_IN_PYTHON = re.compile(
+    r"""'(?:[^'\\]|\\.)*' | --\S+\ \S+  # what a user typed stays
+    | plan\.(?P<method>\w+)\(\w+\)
+    | ^(?P<first>\w+)(?=\ must\ |\ is\ needed)
+    | \b(?P<name>\w+)=(?P<value>"[^"]*"|\w[\w.]*\w|\w)?""",
+    re.VERBOSE,
+)
+"""How messages name what has another name on the command line: methods of plans, and arguments with their values."""
+
+
+def spelled(message: str, context: typer.Context) -> str:
+    """A message with the options and commands of the running group in place of the arguments and methods of Python."""
+    root, group = context.find_root().command, cast(Any, context.parent).command
+    commands = {name: group.loaded(name) for name in group.commands}
+    own = _options(root) | _options(context.command)
+    options = {name: option for each in commands.values() for name, option in _options(each).items()} | own
+
+    def in_words(found: re.Match[str]) -> str:
+        if method := found["method"]:
+            return own.get(method) or (f"pt-active {method}" if method in commands else found[0])
+        option = options.get(found["first"] or found["name"])
         if option is None:
-            return str(named)
-        plain = named.value is True or named.value is ...
-        return f"no {option}" if named.value is False else option if plain else f"{option} {named.value}"
-    return own.get(named.name) or (f"pt-active {named.name}" if named.name in commands else str(named))
+            return found[0]
+        if found[0] == "looks=None":
+            return f"{option} {AT_THE_END}"
+        value = (found["value"] or "").strip('"')
+        return f"no {option}" if value == "False" else option if value in ("", "True") else f"{option} {value}"
 
-
-_OTHER_NAMES = {
-    "looks=None": Argument("looks", AT_THE_END),
-}
-"""Arguments, or values of them, that have another name on the command line."""
+    return _IN_PYTHON.sub(in_words, message)
 
 
 def _options(command: Any) -> dict[str, str]:

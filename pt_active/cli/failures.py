@@ -6,14 +6,12 @@ import csv
 import lzma
 import os
 import re
-import shlex
 import signal
 import sys
 import traceback
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TextIO
 
 import typer
@@ -22,8 +20,6 @@ from pt_active.frames.checks import HELP, MAX_SHOWN
 from pt_active.frames.visible import visible, visible_field
 
 FAILED, A_BUG, INTERRUPTED = 2, 70, 130  # Exit codes: what can be foreseen to fail, what cannot, and Ctrl-C
-
-DEBUG = "PT_ACTIVE_DEBUG"  # An environment variable that asks for tracebacks
 
 MAX_MESSAGE = 2000  # Characters of a message, at most
 
@@ -36,7 +32,7 @@ _LONG = re.compile(rf"'[^'\n]{{{MAX_SHOWN - 1},}}'|\"[^\"\n]{{{MAX_SHOWN - 1},}}
 
 
 @contextmanager
-def failures_told(words: Sequence[str] = (), command: str = "pt-active") -> Iterator[None]:
+def failures_told() -> Iterator[None]:
     """End the command with one line on stderr for whatever is raised."""
     try:
         yield
@@ -45,7 +41,7 @@ def failures_told(words: Sequence[str] = (), command: str = "pt-active") -> Iter
     except BaseException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
-        raise typer.Exit(_told(error, words, command)) from None
+        raise typer.Exit(_told(error)) from None
 
 
 @contextmanager
@@ -59,17 +55,16 @@ def naming_stdout() -> Iterator[None]:
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-def _told(error: BaseException, words: Sequence[str], command: str) -> int:
+def _told(error: BaseException) -> int:
     """Print why the command ends, and return its exit code."""
     if _interrupted(error):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         text, code = "interrupted", INTERRUPTED
-    elif (message := foreseen(error, command)) is not None:
+    elif (message := foreseen(error)) is not None:
         text, code = f"error: {in_one_line(message)}", FAILED
     else:
-        text, code = _bug(error, words), A_BUG
-    if os.environ.get(DEBUG, "0") not in ("", "0"):
-        text = f"{visible(''.join(traceback.format_exception(error)))}{text}"
+        text, code = visible("".join(traceback.format_exception(error))), A_BUG
+        text += f"this is a bug in pt-active; please report it at {HELP}/issues with all of these lines"
     try:
         typer.echo(text, err=True)
     except OSError:
@@ -94,12 +89,16 @@ def _interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
+def foreseen(error: BaseException) -> str | None:
     """The message of a failure that can be foreseen; None for any other."""
     kind = type(error).__module__.partition(".")[0]
     if isinstance(error, _CLICK):
         said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-        return f"{said}; see {command} --help" if isinstance(error, Usage) else said
+        if not isinstance(error, Usage):
+            return said
+        context = getattr(error, "ctx", None)
+        _, _, command = context.command_path.partition(" ") if context else ("", "", "")
+        return f"{said}; see {f'pt-active {command}'.strip()} --help"
     if isinstance(error, OSError):
         if error.strerror is None:
             return str(error) or type(error).__name__
@@ -117,26 +116,8 @@ def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
     refused = getattr(sys.modules.get("pyterrier.validate"), "InputValidationError", ())
     if isinstance(error, (csv.Error, UnicodeError)) or kind == "pyarrow" or isinstance(error, refused):
         return str(error)
-    return str(error) if isinstance(error, ValueError) and _place(error)[0] in _OURS else None
-
-
-def _place(error: BaseException) -> tuple[str, str]:
-    """The package that raised an error, and the file and line."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return "", "unknown place"
-    frame, line = frames[-1]
-    module = str(frame.f_globals.get("__name__", ""))
-    package = module.partition(".")[0]
-    return package, f"{module}, line {line}" if module else f"{Path(frame.f_code.co_filename).name}, line {line}"
-
-
-def _bug(error: BaseException, words: Sequence[str]) -> str:
-    ours = [f for f in traceback.extract_tb(error.__traceback__) if "pt_active" in Path(f.filename).parts]
-    place = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else _place(error)[1]
-    said = in_one_line(f"{type(error).__name__} in {place}: {error}")
-    again = visible_field(f"{DEBUG}=1 {shlex.join(['pt-active', *words])}")
-    return f"this is a bug in pt-active: {said}\nplease report it at {HELP}/issues with what this prints:\n  {again}"
+    raised = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(error) if isinstance(error, ValueError) and raised[-1].partition(".")[0] in _OURS else None
 
 
 def in_one_line(text: str) -> str:

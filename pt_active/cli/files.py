@@ -16,9 +16,9 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.cli.commands import Typed, option
+from pt_active.cli.commands import option, words_of
 from pt_active.cli.options import JudgingCosts
-from pt_active.frames.checks import MAX_WHOLE, Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.checks import MAX_WHOLE, how_many, shown, some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
@@ -51,7 +51,7 @@ def past_labels(path: Path) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class RunFiles(Typed):
+class RunFiles:
     """Runs to compare, and what is known of their queries and documents."""
 
     run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE")
@@ -84,8 +84,12 @@ class RunFiles(Typed):
         return files
 
     def runs(self) -> dict[str, pd.DataFrame]:
-        """The run of each ranker."""
-        return {name: read_run(file) for name, file in self.files.items()}
+        """The run of each ranker; raises if no query is in all of them."""
+        runs = {name: read_run(file) for name, file in self.files.items()}
+        if not set.intersection(*(set(run["qid"]) for run in runs.values())):
+            named = "; ".join(f"{name} has {some(run['qid'].unique())}" for name, run in runs.items())
+            raise ValueError(f"the runs have no query in common: {named}")
+        return runs
 
 
 @dataclass(frozen=True)
@@ -103,15 +107,14 @@ class PoolFiles(RunFiles):
         names=UNJUDGED_POLICIES,
         rare=True,
     )
-    allow_missing_queries: bool = option(False, "Give a ranker 0 on queries that it does not answer.", rare=True)
 
     def check(self) -> None:
         """Raise early for errors that would otherwise show only after the files are read."""
         if bool(self.run) == (self.pool is not None):
             raise ValueError("pass either --run (one for each ranker) or --pool, and not both")
         if self.pool is not None:
-            own = PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts).words()
-            if given := [word for word in self.words() if word.startswith("--") and word not in own]:
+            own = words_of(PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts))
+            if given := [word for word in words_of(self) if word.startswith("--") and word not in own]:
                 raise ValueError(f"--pool already has grades; leave out {', '.join(dict.fromkeys(given))}")
         for file in self.files.values():
             check_file(file)
@@ -145,9 +148,9 @@ class PoolFiles(RunFiles):
     def _fitted(self, name: str, labels: pd.DataFrame) -> Modelled:
         highest = self.max_grade
         if highest is None:
-            highest = grade_in_use(labels, self.train_qrels, ("pass ", Argument("max_grade"), " "))
+            highest = grade_in_use(labels, self.train_qrels, "pass max_grade=")
         named = {f"run_{i}": read_run(file) for i, file in enumerate(dict.fromkeys(map(str, self.train_run or [])))}
-        documents = united(named, None, self.depth, True) if named else labels[["qid", "docno"]]
+        documents = united(named, None, self.depth) if named else labels[["qid", "docno"]]
         judges = read_judges(self.judge or [])
         model: Any = mean_of_judges(judges, highest) if judges else GRADES[name](highest)
         model.fit(documents, labels, unjudged=self.unjudged)
@@ -164,7 +167,7 @@ class PoolFiles(RunFiles):
             model, described = self.model()
             runs = self.runs()
             queries = read and fitting_topics(*read, pd.concat([run["qid"] for run in runs.values()]))
-            frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
+            frame = model.transform(united(runs, queries, self.depth))
             highest = len(grade_columns(frame.columns)) - 1
             for _, said in doubts_about(runs, parse_measure(measure, highest), self.depth):
                 warnings.warn(said, stacklevel=2)
@@ -208,13 +211,11 @@ def fitting_topics(path: Path, topics: pd.DataFrame, qids: pd.Series) -> pd.Data
     return topics
 
 
-def united(
-    runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None, allow_missing_queries: bool
-) -> pd.DataFrame:
-    """Unite runs, for the queries given, or else for all queries of the runs."""
+def united(runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None) -> pd.DataFrame:
+    """Unite runs, for the queries given, or else for all of the runs; who answers nothing for one scores 0 there."""
     if queries is None:
         queries = pd.DataFrame({"qid": pd.concat([run["qid"] for run in runs.values()]).unique()})
-    return Runs(depth, allow_missing_queries=allow_missing_queries, **runs).transform(queries)
+    return Runs(depth, allow_missing_queries=True, **runs).transform(queries)
 
 
 def read_judges(given: list[str]) -> dict[str, Any]:
@@ -248,7 +249,7 @@ def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = No
     return highest, f"0 to {highest}, the highest that {source}; if people may give more, pass --max-grade"
 
 
-def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: tuple[str | Argument, ...]) -> int:
+def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: str) -> int:
     """The highest label of judged documents, unless it is a mistake; the remedy ends with the grade."""
     label = labels["label"].to_numpy()
     grades = np.unique(label)
@@ -257,12 +258,10 @@ def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: tuple[str | Ar
         usual, apart = int(grades[gaps[-1]]), label > grades[gaps[-1]]
         if apart.mean() < MAX_STRAY_SHARE:
             row, number = labels[apart].iloc[0], int(apart.sum())
-            raise ArgumentError(
+            raise ValueError(
                 f"{path}: {how_many('label', number, 'is')} above {usual}, such as {row['label']} for document "
                 f"{shown(row['docno'])} of query {shown(row['qid'])}, and the grades between have none; if this is "
-                f"meant to be, ",
-                *remedy,
-                str(grades[-1]),
+                f"meant to be, {remedy}{grades[-1]}"
             )
     return int(grades[-1])
 
@@ -303,6 +302,10 @@ def doubts_about(
     runs: Mapping[str, pd.DataFrame], measure: irm.Measure, depth: int | None = None
 ) -> Iterator[tuple[str, str]]:
     """What is probably wrong with runs and a measure: what it is about, and what it is."""
+    every = pd.unique(pd.concat([run["qid"] for run in runs.values()]))
+    for name, run in runs.items():
+        if len(absent := every[~np.isin(every, run["qid"])]):
+            yield "runs", f"{name} has nothing for {how_many('query', len(absent))} ({some(absent)}): it scores 0 there"
     cutoff = measure.params.get("cutoff")
     kept = {name: run if depth is None else run[run["rank"] < depth] for name, run in runs.items()}
     first: dict[int, str] = {}

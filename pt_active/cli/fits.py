@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -33,86 +32,48 @@ class Finding(NamedTuple):
     wrong: bool = False
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files of a project, each of which is read once."""
-
-    source: RunFiles
-
-    @cached_property
-    def runs(self) -> dict[str, pd.DataFrame]:
-        """Ranker → ``qid, docno, rank, …``."""
-        runs, depth = self.source.runs(), self.source.depth
-        return runs if depth is None else {name: run[run["rank"] < depth] for name, run in runs.items()}
-
-    @cached_property
-    def topics(self) -> pd.DataFrame | None:
-        """The topics."""
-        return None if self.source.topics is None else read_topics(self.source.topics)
-
-    @cached_property
-    def texts(self) -> pd.DataFrame | None:
-        """``docno, text`` of the documents of the runs."""
-        texts = self.source.texts
-        return None if texts is None else read_texts(texts, docnos=self.documents["docno"].unique())
-
-    @cached_property
-    def past(self) -> pd.DataFrame | None:
-        """The runs that have been judged, one after the other."""
-        past = [read_run(file) for file in self.source.train_run or []]
-        return pd.concat(past, ignore_index=True) if past else None
-
-    @cached_property
-    def qrels(self) -> pd.DataFrame | None:
-        """``qid, docno, label`` of the past."""
-        return None if self.source.train_qrels is None else past_labels(self.source.train_qrels)
-
-    @cached_property
-    def judges(self) -> dict[str, pd.DataFrame]:
-        """Other judges by name, as `read_judges` returns them."""
-        return read_judges(self.source.judge or [])
-
-    @cached_property
-    def queries(self) -> list[str]:
-        """The queries of all runs, in the order in which they come."""
-        return list(dict.fromkeys(qid for run in self.runs.values() for qid in run["qid"]))
-
-    @cached_property
-    def documents(self) -> pd.DataFrame:
-        """``qid, docno`` of all runs, each pair once."""
-        return pd.concat([run[["qid", "docno"]] for run in self.runs.values()]).drop_duplicates()
-
-    def highest_grade(self) -> int | None:
-        """The highest grade: what is said, that of the past judgments, or that which other judges give."""
-        if self.source.max_grade is not None or (self.qrels is None and not self.judges):
-            return self.source.max_grade
-        return top_grade(self.judges)[0] if self.qrels is None else int(self.qrels["label"].max())
-
-    def judgeable(self, measure: irm.Measure) -> pd.DataFrame:
-        """``qid, docno`` that count for a measure, of queries that have a topic if there are topics."""
-        cutoff = measure.params.get("cutoff") if has_rank_form(measure) else None
-        runs = [run if cutoff is None else run[run["rank"] < cutoff] for run in self.runs.values()]
-        pairs, topics = pd.concat([run[["qid", "docno"]] for run in runs]).drop_duplicates(), self.topics
-        return pairs if topics is None else pairs[pairs["qid"].isin(topics["qid"])]
-
-
-def findings(files: Files, measure: str, budget: float | None, prices: JudgingCosts) -> list[Finding]:
+def findings(source: RunFiles, measure: str, budget: float | None, prices: JudgingCosts) -> list[Finding]:
     """What a user should know of the files before a plan is made of them."""
-    parsed = parse_measure(measure, files.highest_grade())
-    found = []
-    for name, run in files.runs.items():
+    runs, depth = source.runs(), source.depth
+    if depth is not None:
+        runs = {name: run[run["rank"] < depth] for name, run in runs.items()}
+    judges = read_judges(source.judge or [])
+    qrels = None if source.train_qrels is None else past_labels(source.train_qrels)
+    highest = source.max_grade
+    if highest is None and (judges or qrels is not None):
+        highest = top_grade(judges)[0] if qrels is None else int(qrels["label"].max())
+    parsed = parse_measure(measure, highest)
+    returned = pd.concat([run[["qid", "docno", "rank"]] for run in runs.values()])
+    queries, found = list(returned["qid"].unique()), list[Finding]()
+    for name, run in runs.items():
         sizes = run.groupby("qid").size()
         deep = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.max()}"
         found.append(Finding(name, f"{how_many('query', len(sizes))}, {deep} documents each"))
-    found += _of_shared_queries(files)
-    found += [Finding(*each, wrong=True) for each in doubts_about(files.runs, parsed, files.source.depth)]
-    found += _of_topics(files)
-    pairs = files.judgeable(parsed)
-    found += _of_texts(files, pairs["docno"].drop_duplicates())
-    found += [*_of_past(files, parsed, pairs), *_of_measure(files, parsed)]
+    if all(run["qid"].nunique() == len(queries) for run in runs.values()):
+        found.append(Finding("queries", f"the same {how_many('query', len(queries))} in every run"))
+    found += [Finding(*each, wrong=True) for each in doubts_about(runs, parsed, depth)]
+    cutoff = parsed.params.get("cutoff")
+    seen = returned if cutoff is None or not has_rank_form(parsed) else returned[returned["rank"] < cutoff]
+    pairs = seen[["qid", "docno"]].drop_duplicates()
+    if source.topics is not None:
+        topics = read_topics(source.topics)
+        found += _of_topics(source.topics, topics, queries)
+        pairs = pairs[pairs["qid"].isin(topics["qid"])]
+    texts = None if source.texts is None else read_texts(source.texts, docnos=returned["docno"].unique())
+    if texts is not None:
+        found.append(_of_texts(source.texts, texts, pairs["docno"].drop_duplicates()))
+    found += _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed, queries)
+    if gains := gains_of(parsed):
+        found.append(Finding("measure", gains))
+    for name, run in runs.items():
+        if cutoff is not None and (short := int((run.groupby("qid").size() < cutoff).sum())):
+            said = f"{name} has fewer than {cutoff} documents for {how_many('query', short)}"
+            found.append(Finding("measure", f"{said}; the ranks below count as empty"))
+    if said := whole_pools(parsed, len(returned[["qid", "docno"]].drop_duplicates()), len(queries)):
+        found.append(Finding("measure", said))
     whole, of = float(len(pairs)), f"{how_many('document', len(pairs))} that count for {parsed}"
     if (cost := prices.of_judging()) != UnitCost():
-        documents = pairs if files.texts is None else with_texts(pairs, files.texts)
+        documents = pairs if texts is None else with_texts(pairs, texts)
         check_texts(prices, documents)
         columns = {str(name): column.to_numpy() for name, column in documents.items()}
         whole = float(cost.document_costs(columns, pd.factorize(columns["qid"])[0]).sum())
@@ -124,104 +85,75 @@ def findings(files: Files, measure: str, budget: float | None, prices: JudgingCo
     return [*found, Finding("budget", f"{said}: everything can be judged" if enough else said, enough)]
 
 
-def _of_shared_queries(files: Files) -> list[Finding]:
-    """Which queries the runs share."""
-    every, queries = files.queries, {name: set(run["qid"]) for name, run in files.runs.items()}
-    if len(queries) > 1 and not set.intersection(*queries.values()):
-        named = "; ".join(f"{name} has {some(run['qid'].unique())}" for name, run in files.runs.items())
-        raise ValueError(f"the runs have no query in common: {named}")
-    remedy = "if that is intended, write allow-missing-queries = true into the project file; it then scores 0"
-    absent = {name: [qid for qid in every if qid not in own] for name, own in queries.items()}
-    found = [Finding(name, f"nothing for {_counted(of)}: {remedy}", True) for name, of in absent.items() if of]
-    return found or [Finding("queries", f"the same {how_many('query', len(every))} in every run")]
-
-
-def _counted(queries: list[str]) -> str:
-    return f"{how_many('query', len(queries))} ({some(queries)})"
-
-
-def _of_topics(files: Files) -> list[Finding]:
+def _of_topics(path: Path, topics: pd.DataFrame, queries: list[str]) -> Iterator[Finding]:
     """Which queries of the runs are among the topics."""
-    if (topics := files.topics) is None:
-        return []
-    every, known = files.queries, set(topics["qid"])
-    absent = [qid for qid in every if qid not in known]
-    if len(absent) == len(every):
+    known = set(topics["qid"])
+    absent = [qid for qid in queries if qid not in known]
+    if len(absent) == len(queries):
         raise ValueError(
-            f"{files.source.topics}: none of the queries of the runs is among the topics: the runs have {some(every)}, "
+            f"{path}: none of the queries of the runs is among the topics: the runs have {some(queries)}, "
             f"the topics {some(topics['qid'])}"
         )
-    zeros = lost_zeros(sorted(known.difference(every)), absent)
-    found = [Finding("topics", zeros, True)] if zeros else []
+    if zeros := lost_zeros(sorted(known.difference(queries)), absent):
+        yield Finding("topics", zeros, True)
     if said := unused_weights(topics.columns):
-        found.append(Finding("topics", said, True))
-    counted = topics[topics["qid"].isin(every)]
+        yield Finding("topics", said, True)
+    counted = topics[topics["qid"].isin(queries)]
     if told := traffic_told(counted, query_weights(counted)):
-        found.append(Finding("topics", f"queries count{told}"))
+        yield Finding("topics", f"queries count{told}")
     if absent:
-        said = f"no topic for {_counted(absent)} of the runs, which the plan leaves out"
-        return [*found, Finding("topics", said, True)]
-    idle = len(known) - len(every)
-    return [*found, Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")]
+        said = f"no topic for {how_many('query', len(absent))} ({some(absent)}) of the runs, which the plan leaves out"
+        yield Finding("topics", said, True)
+    else:
+        idle = len(known) - len(queries)
+        yield Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")
 
 
-def _of_texts(files: Files, docnos: pd.Series) -> list[Finding]:
+def _of_texts(path: Path | None, texts: pd.DataFrame, docnos: pd.Series) -> Finding:
     """How many of some documents have a text."""
-    if files.texts is None:
-        return []
-    absent = docnos[~docnos.isin(files.texts["docno"])]
+    absent = docnos[~docnos.isin(texts["docno"])]
     if len(absent) == len(docnos):
         raise ValueError(
-            f"{files.source.texts}: the file has no text for any document of the runs: it has "
-            f"{some(files.texts['docno'])}, the runs {some(docnos)}"
+            f"{path}: the file has no text for any document of the runs: it has {some(texts['docno'])}, "
+            f"the runs {some(docnos)}"
         )
     if len(absent):
         share = f"{len(absent)} of {len(docnos)} documents that may be judged ({len(absent) / len(docnos):.0%})"
-        return [Finding("texts", f"none for {share}: {some(absent)}", True)]
-    return [Finding("texts", f"every one of {how_many('document', len(docnos))} that may be judged has one")]
+        return Finding("texts", f"none for {share}: {some(absent)}", True)
+    return Finding("texts", f"every one of {how_many('document', len(docnos))} that may be judged has one")
 
 
-def _of_past(files: Files, measure: irm.Measure, pairs: pd.DataFrame) -> Iterator[Finding]:
-    qrels, past = files.qrels, files.past
-    if qrels is None:
-        for name, labels in files.judges.items():
-            seen = len(pairs.merge(judge_table(labels), on=["qid", "docno"]))
-            said = f"{name} has graded {seen} of {how_many('document', len(pairs))} that may be judged"
-            yield Finding("judge", f"{said}; no human label has checked it", seen < len(pairs))
-        if not files.judges:
-            yield Finding("past", "no judgments, so the plan guesses grades from ranks and needs more labels")
-        return
+def _of_judges(judges: Mapping[str, Any], pairs: pd.DataFrame) -> Iterator[Finding]:
+    """How many documents other judges have graded, where no person has."""
+    for name, labels in judges.items():
+        seen = len(pairs.merge(judge_table(labels), on=["qid", "docno"]))
+        said = f"{name} has graded {seen} of {how_many('document', len(pairs))} that may be judged"
+        yield Finding("judge", f"{said}; no human label has checked it", seen < len(pairs))
+    if not judges:
+        yield Finding("past", "no judgments, so the plan guesses grades from ranks and needs more labels")
+
+
+def _of_past(source: RunFiles, qrels: pd.DataFrame, measure: irm.Measure, queries: list[str]) -> Iterator[Finding]:
+    """What past judgments tell a grade model."""
     counts = qrels["label"].value_counts().sort_index()
     said = ", ".join(f"{number} of grade {grade}" for grade, number in counts.items())
     yield Finding("past", f"{how_many('label', len(qrels))}: {said}", len(counts) < 2)
-    if past is not None:
+    if source.train_run:
+        past = pd.concat([read_run(file) for file in source.train_run], ignore_index=True)
         if past.merge(qrels, on=["qid", "docno"]).empty:
-            named = ", ".join(map(str, files.source.train_run or []))
             raise ValueError(
-                f"{files.source.train_qrels}: no document of {named} has a label: the labels are of queries "
-                f"{some(qrels['qid'].unique())}, the runs of {some(past['qid'].unique())}; pass --train-run, the run "
-                "that was judged"
+                f"{source.train_qrels}: no document of {', '.join(map(str, source.train_run))} has a label: the labels "
+                f"are of queries {some(qrels['qid'].unique())}, the runs of {some(past['qid'].unique())}; pass "
+                "--train-run, the run that was judged"
             )
         depth = measure.params.get("cutoff") or USUAL_DEPTH
         top = past[past["rank"] < depth][["qid", "docno"]].drop_duplicates()
         judged = top.merge(qrels, on=["qid", "docno"], how="left")["label"].notna().mean()
         said = f"{judged:.0%} of the top {depth} of the past runs has a label"
         yield Finding("past", said, bool(judged < MIN_JUDGED_SHARE))
-    if known := len(set(qrels["qid"]) & set(files.queries)):
+    if known := len(set(qrels["qid"]) & set(queries)):
         said = f"{known} of the queries to compare on {agreeing('has', known)} labels already"
         yield Finding("past", f"{said}; the grade model learns from them too")
-
-
-def _of_measure(files: Files, measure: irm.Measure) -> Iterator[Finding]:
-    cutoff = measure.params.get("cutoff")
-    if gains := gains_of(measure):
-        yield Finding("measure", gains)
-    for name, run in files.runs.items():
-        if cutoff is not None and (short := int((run.groupby("qid").size() < cutoff).sum())):
-            said = f"{name} has fewer than {cutoff} documents for {how_many('query', short)}"
-            yield Finding("measure", f"{said}; the ranks below count as empty")
-    if said := whole_pools(measure, len(files.documents), len(files.queries)):
-        yield Finding("measure", said)
 
 
 def gains_of(measure: irm.Measure) -> str:

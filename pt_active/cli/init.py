@@ -10,10 +10,10 @@ from typing import Any
 from pt_active.answers.comparison import Answers
 from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
-from pt_active.cli.commands import Typed, option
+from pt_active.cli.commands import option
 from pt_active.cli.files import RunFiles, named_file
-from pt_active.cli.fits import Files, Finding, findings
-from pt_active.cli.options import DEFAULT_COST, MEASURES, JudgingCosts, Meant, document_cost
+from pt_active.cli.fits import Finding, findings
+from pt_active.cli.options import MEASURES, JudgingCosts, Meant
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.checks import how_many, positive, shown
@@ -39,7 +39,6 @@ class Made:
     out: Path = option(FILE, "The project file to create, or to change.", "FILE")
     measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME", **MEASURES)
     budget: float | None = option(None, "The most documents that people can judge; left out, budget advises.")
-    cost: str = document_cost()
 
 
 def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answer:
@@ -54,10 +53,9 @@ def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answ
         named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
         values = _of_plan(folder, out) | own | named
     else:
-        files, measure = _said(source), measure or MEASURE
-        found = findings(files, measure, budget, JudgingCosts(cost=made.cost))
-        values = _of_plan(folder, out) | {"measure": measure} | _of_source(files.source, out)
-        values |= {} if made.cost == DEFAULT_COST else {"cost": made.cost}
+        source, measure = _said(source), measure or MEASURE
+        found = findings(source, measure, budget, JudgingCosts(cost=str(before.get("cost", "unit"))))
+        values = _of_plan(folder, out) | {"measure": measure} | _of_source(source, out)
     values |= {} if budget is None else {"budget": int(budget) if float(budget).is_integer() else budget}
     values |= {name: value for name, value in vars(meant).items() if value is not None}
     kept = {key: value for key, value in before.items() if key not in values}
@@ -88,7 +86,7 @@ def _before(out: Path, of_answers: bool) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in own}
 
 
-def _said(source: RunFiles) -> Files:
+def _said(source: RunFiles) -> RunFiles:
     """The files that were typed; raises if what every project needs is missing."""
     lacking = [] if source.run else ["--run NAME=FILE, once for each ranker (or --answers)"]
     if not (source.train_qrels or source.judge or source.max_grade):
@@ -100,7 +98,7 @@ def _said(source: RunFiles) -> Files:
         raise ValueError(f"pass {'; and '.join(lacking)}")
     if source.train_qrels and not (source.train_run or source.judge):  # then the judgments are of the runs to compare
         source = replace(source, train_run=[Path(file) for file in source.files.values()])
-    return Files(source)
+    return source
 
 
 def _of_source(source: RunFiles, out: Path) -> dict[str, Any]:
@@ -128,7 +126,7 @@ def _from(file: str | Path, out: Path) -> str:
 
 
 @dataclass(frozen=True)
-class AnswerFiles(Typed):
+class AnswerFiles:
     """Answers of systems to the same items."""
 
     answers: list[str] | None = option(

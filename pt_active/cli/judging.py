@@ -16,7 +16,6 @@ from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.cli.files import texts_for
 from pt_active.cli.options import Meant, plan_folder
 from pt_active.cli.project import FILE, go_on_with
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import agreeing, how_many, shown, some, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, STATUSES
@@ -28,7 +27,7 @@ from pt_active.judging.records import write_records
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import DOUBLE, JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.store import DOUBLE_SHARE, Lock, Store
-from pt_active.judging.server.templates import guideline_html, offline_page
+from pt_active.judging.server.templates import guideline_html
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import as_qrels
@@ -44,8 +43,6 @@ NEEDED = {"starlette": "starlette", "uvicorn": "uvicorn", "markdown_it": "markdo
 _ORGANISER, _JUDGE = "organiser", "judge"  # How links are called: the organiser's, and the only judge's without names
 
 _MAX_NAME = 60
-
-OFFLINE = "html"  # The value of ``--format`` for a page that works without a server
 
 
 _NO_TEXTS = "The plan has no texts, so judges see ids alone: pass --texts FILE here, or when the plan is made."
@@ -84,7 +81,6 @@ class Setting:
         from pt_active.judging.server.app import Site
         from pt_active.judging.server.organiser import Organiser
         from pt_active.judging.server.security import ORGANISER
-        from pt_active.judging.server.templates import guideline_html
 
         double = None if self.double is None else float(within("double", self.double, 0, 1))
         names = GradeNames.parsed(self.grade_names)
@@ -216,8 +212,8 @@ def _serve(site: Site, where: Address) -> None:
 
 
 def file_formats() -> tuple[str, ...]:
-    """The values of ``--format``: formats of what a plan has, tools, and a page that works without a server."""
-    return *FORMATS, *(name for name in TOOLS if name not in FORMATS), OFFLINE
+    """The values of ``--format``: formats of what a plan has, and tools."""
+    return *FORMATS, *(name for name in TOOLS if name not in FORMATS)
 
 
 def export(
@@ -227,62 +223,43 @@ def export(
     labels: Path | None = option(None, "Labels that you already have, to fill in.", "FILE"),
     texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
     grade_names: str | None = of_every_command(None),
-    annotator: str = option("", "For html or a table: the judge.", "NAME"),
-    judges: str | None = option(None, "For html: all judges, who share the documents.", "NAMES"),
-    guideline: Path | None = option(None, "For html: a guideline in Markdown.", "FILE"),
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
     check_new(out)
-    offline = format == OFFLINE
-    if not offline and (judges is not None or guideline is not None):
-        raise ValueError(f"--judges and --guideline are for --format {OFFLINE}")
-    if offline and not annotator:
-        raise ValueError(f"--format {OFFLINE} is for one judge: pass --annotator")
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
     documents = in_drawing_order(loaded.tables)
-    given = texts_for(loaded, texts, warned=not offline)
+    given = texts_for(loaded, texts)
     documents = documents if given is None else with_texts(documents, given)
-    worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.tables.manifest.origin, names, annotator)
+    worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.tables.manifest.origin, names)
     written = [out]
-    if format in FORMATS and not (format == TABLE_FORMAT and annotator):
-        if annotator or (names.grades and format != TABLE_FORMAT):
-            raise ValueError(f"--annotator and --grade-names are not for --format {format}")
+    if format in FORMATS:
+        if names.grades and format != TABLE_FORMAT:
+            raise ValueError(f"--grade-names is not for --format {format}")
         if labels is not None:
             known = checked_qrels(as_qrels(read_labels([labels], loaded)))
             documents = documents.merge(known, how="left", on=["qid", "docno"])
         write_assessments(documents, out, format)
     elif labels is not None:
         raise ValueError(f"--labels is for --format {', '.join(FORMATS)}")
-    elif offline:
-        shown = "" if guideline is None else guideline_html(guideline)
-        work = JudgingOrder.of(loaded, given)
-        write_file(out, offline_page(loaded, work, annotator, judge_names(judges), names, shown))
     else:
         written = write_worklist(worklist, out, format)
-    return _exported(loaded, plan, written, worklist, format)
-
-
-def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist, format: str) -> Answer:
-    """The answer of an export: the files, whether judges see texts, and what to type when labels come back."""
-    count, out = len(worklist.documents), written[0]
+    count = len(documents)
     if format in FORMATS and FORMATS[format].by_query:
         return Answer({"file": str(out), "format": format}, f"The labels that are known are in {out}.")
     content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
     text = f"{how_many('document', count)} to judge {agreeing('is', count)} in {out}."
-    if worklist.names.grades and format in _TABLES:
-        stand = (f"{grade} ({name})" for grade, name in worklist.names.listed(worklist.max_grade))
+    if names.grades and format in _TABLES:
+        stand = (f"{grade} ({name})" for grade, name in names.listed(worklist.max_grade))
         text += f" A label is {', '.join(stand)}."
     if len(written) > 1:
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
-    records = out.with_name(f"{out.stem}-records.jsonl")
     hint = f"{_NO_TEXTS}\n" if not worklist.has_texts and format != FORMAT else ""
-    if format == OFFLINE:
-        hint += "Send it to the judge, who opens it in a browser and sends the saved file back.\n"
-    elif format not in (*FORMATS, *_TABLES):
-        line = command_line("import", format, "EXPORTED-FILE", "--plan", plan, "--out", records)
-        return Answer(content, text, f"{hint}Next, import what the tool exports:\n  {line}")
-    return Answer(content, text, f"{hint}{next_look(loaded, plan, records if format == OFFLINE else out)}")
+    if format in (*FORMATS, *_TABLES):
+        return Answer(content, text, f"{hint}{next_look(loaded, plan, out)}")
+    records = out.with_name(f"{out.stem}-records.jsonl")
+    line = command_line("import", format, "EXPORTED-FILE", "--plan", plan, "--out", records)
+    return Answer(content, text, f"{hint}Next, import what the tool exports:\n  {line}")
 
 
 def import_(

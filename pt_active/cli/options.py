@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pt_active.cli.answer import AT_THE_END
-from pt_active.cli.commands import Typed, argument, of_every_command, option
+from pt_active.cli.commands import argument, of_every_command, option
 from pt_active.frames.checks import MAX_SEED, shown
 from pt_active.frames.qrels import MISSING_POLICIES, checked_qrels
 from pt_active.frames.records import is_records
@@ -20,17 +20,15 @@ from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.answers.looks import USUAL, looks_asked
 from pt_active.plans.answers.status_of_plan import labels_so_far
-from pt_active.plans.making.judgments import RULES, qrels_of
+from pt_active.plans.making.judgments import qrels_of
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import COSTS, Cost, TimeCost
+from pt_active.relevance.costs import COSTS, Cost
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 
 MEASURES = {"names": ("DCG@10", "ERR@10", "nDCG@10", "P@10", "RBP", "RR", "AP"), "others": True}
 """The measures that shells offer for ``--measure``; any other name that PyTerrier knows is accepted too."""
-
-DEFAULT_COST = "unit"
 
 
 def cost_names() -> list[str]:
@@ -58,11 +56,6 @@ def confidence_level() -> float:
     return of_every_command(0.95)
 
 
-def document_cost() -> str:
-    """The option for the cost of a document."""
-    return option(DEFAULT_COST, "The cost of a document: {}.", "NAME", names=cost_names, rare=True)
-
-
 def random_seed() -> int:
     """The option for the random seed."""
     return option(0, "The random seed.", "N", within=(0, MAX_SEED), rare=True)
@@ -70,7 +63,7 @@ def random_seed() -> int:
 
 def for_any_missing() -> str | None:
     """The option for documents without a label."""
-    help = "How documents without a label count: {}. Default: error; status and gate assume the worst case."
+    help = "How documents without a label count: {}. Default: error; status assumes the worst case."
     return option(None, help, "NAME", names=MISSING_POLICIES)
 
 
@@ -100,42 +93,29 @@ class Labelled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading(Typed):
-    """How labels are read."""
-
-    grade_names: str | None = of_every_command(None)
-    rule: str = of_every_command(RULES[0])
-
-    def labels(self, files: list[Path], plan: Plan | None) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """The labels, and the records that they follow from; None if no file says who judged."""
-        if self.rule not in RULES:
-            raise ValueError(f"unknown --rule {shown(self.rule)}; it is one of {', '.join(RULES)}")
-        labels = read_labels(files, plan, GradeNames.parsed(self.grade_names))
-        return (qrels_of(labels, self.rule), labels) if is_records(labels) else (labels, None)
-
-
-@dataclass(frozen=True)
-class LabelFiles(Reading):
+class LabelFiles:
     """A plan and the files with its labels."""
 
     plan: Path = plan_folder()
     qrels: list[Path] = label_files()
+    grade_names: str | None = of_every_command(None)
 
     def read(self) -> Labelled:
         """The plan and its labels."""
         plan = Plan.load(self.plan)
-        return Labelled(plan, *self.labels(self.qrels, plan))
+        labels = read_labels(self.qrels, plan, GradeNames.parsed(self.grade_names))
+        return Labelled(plan, qrels_of(labels), labels) if is_records(labels) else Labelled(plan, labels)
 
 
 @dataclass(frozen=True)
-class Asked(Typed):
+class Asked:
     """What is estimated from labels."""
 
     measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES)
 
 
 @dataclass(frozen=True)
-class Meant(Typed):
+class Meant:
     """The queries that an answer holds for."""
 
     queries: str | None = of_every_command(None)
@@ -152,7 +132,7 @@ class Meant(Typed):
 
 
 @dataclass(frozen=True)
-class Pair(Typed):
+class Pair:
     """Two rankers of a plan."""
 
     first: str | None = option(None, "The first ranker of a pair; default: the plan's first, or all pairs.", "NAME")
@@ -160,7 +140,7 @@ class Pair(Typed):
 
 
 @dataclass(frozen=True)
-class Look(Typed):
+class Look:
     """When one looks at the labels, and what matters then."""
 
     looks: str | None = option(
@@ -178,22 +158,12 @@ class Look(Typed):
 
 
 @dataclass(frozen=True)
-class JudgingCosts(Typed):
+class JudgingCosts:
     """What judging costs."""
 
-    cost: str = document_cost()
+    cost: str = option("unit", "The cost of a document: {}.", "NAME", names=cost_names, rare=True)
     per_query: float = option(0.0, "The cost of opening a query.", rare=True)
-    seconds_per_document: float | None = option(
-        None, "The time to judge a document; costs and budgets are then in hours.", rare=True
-    )
-    seconds_per_query: float = option(0.0, "The time to understand a query, with --seconds-per-document.", rare=True)
 
     def of_judging(self) -> Cost:
         """The cost that is asked for."""
-        if self.seconds_per_document is None:
-            if self.seconds_per_query:
-                raise ValueError("--seconds-per-query goes with --seconds-per-document")
-            return COSTS[self.cost](per_query=self.per_query)
-        if self.cost != DEFAULT_COST or self.per_query:
-            raise ValueError("--seconds-per-document is a cost of its own; leave out --cost and --per-query")
-        return TimeCost(self.seconds_per_document, self.seconds_per_query)
+        return COSTS[self.cost](per_query=self.per_query)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, kept_at, rounded_up
-from pt_active.cli.commands import Typed, argument, given_words, of_every_command, option
+from pt_active.cli.commands import argument, given_words, of_every_command, option, words_of
 from pt_active.cli.files import PoolFiles, texts_for
 from pt_active.cli.fits import whole_pools
 from pt_active.cli.options import (
@@ -26,7 +25,7 @@ from pt_active.cli.options import (
     plan_folder,
     random_seed,
 )
-from pt_active.cli.project import COMMANDS, FILE
+from pt_active.cli.project import FILE
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.answers.forecast import LEVELS
@@ -40,13 +39,9 @@ from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
 
-MAX_ROUNDS = 100
-
-_MAX_REPEATED = 6  # With more runs, a hint does not repeat them
-
 
 @dataclass(frozen=True)
-class Sampling(Typed):
+class Sampling:
     """How a plan samples."""
 
     measure: str = option(MISSING, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME", **MEASURES)
@@ -63,19 +58,15 @@ class Sampling(Typed):
         "NAME",
         names=design_choices,
     )
-    defensive: float | None = option(None, "The share of the draws that ignores the grade model.", "X", rare=True)
     seed: int = random_seed()
+    defensive: float | None = of_every_command(None)  # the share of the draws that ignores the grade model
 
     def how(self) -> dict[str, Any]:
-        """The arguments of `Plan.create`; raises if options do not go together."""
+        """The arguments of `Plan.create`; raises without a budget."""
         if self.budget is None:
             most = "the most to spend, such as the number of documents that people can judge"
             raise ValueError(f"pass --budget, {most}; pt-active budget advises")
-        level, of_queries = self.level, self.design in DESIGNS
-        if self.design is not None and level not in (None, own := "query" if of_queries else "document"):
-            raise ValueError(f"--design {self.design} is one of --level {own}, not of --level {level}")
-        how = {"budget": self.budget, "design": self.design, "seed": self.seed, "level": level}
-        return how | ({} if self.defensive is None else {"defensive": self.defensive})
+        return {name: value for name, value in vars(self).items() if name != "measure"}
 
 
 def plan(
@@ -131,7 +122,6 @@ class Wanted(Meant):
     query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of the budget.", rare=True)
     confidence: float = confidence_level()
     measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES)
-    project: Path = of_every_command(FILE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,10 +141,9 @@ def budget(
     wanted: Wanted,
     plan: Path | None = argument(None, "A plan, in place of runs; with labels, it is a pilot.", "PLAN"),
     qrels: list[Path] | None = label_files(None),
-    typed: Mapping[str, Any] = MappingProxyType({}),
 ) -> Answer:
     """Forecast how many judgments or hours an answer takes, before the first judgment or after a first round."""
-    cost, words = prices.of_judging(), _again(typed)
+    cost = prices.of_judging()
     content: dict[str, Any] = {}
     loaded, grades, qrels = None, "", qrels or []
     if plan is None:
@@ -166,14 +155,17 @@ def budget(
         priced, unit = repr(cost), unit_of(cost)
         content = {"grades": grades} if grades else {}
     else:
-        if extra := dict.fromkeys(word for word in words if word.startswith("--") and word != "--project"):
+        measured = given_words(measure=wanted.measure)
+        if extra := dict.fromkeys(
+            word for word in [*words_of(source), *words_of(prices), *measured] if word[:2] == "--"
+        ):
             raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
         loaded = Plan.load(plan)
         labelled = LabelFiles(plan=plan, qrels=qrels).read() if qrels else None
         judged = loaded if labelled is None else labelled.judged
         outlook = Outlook.of_plan(judged, labelled and labelled.qrels, **wanted.fields)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
-    table, hint = _asked(outlook, wanted, loaded, plan, words)
+    table, hint = _asked(outlook, wanted, loaded, plan)
     content |= {"measure": str(outlook.measure), "rankers": list(outlook.names), "queries": outlook.queries}
     content |= {"expected_from": outlook.source}
     content |= {"notes": outlook.notes(table), "cost": priced, "rows": plain_rows(table)}
@@ -185,63 +177,32 @@ def budget(
     return Answer(content, outlook.described(table) + counted + (f"\n\n{grades}" if grades else ""), hint)
 
 
-def _again(typed: Mapping[str, Any]) -> list[str]:
-    """The options for a plan of the same files, as they were typed: not those of the project file, nor many runs."""
-    again = {
-        name: value for name, value in typed.items() if name in ("project", *COMMANDS["plan"]) and name != "budget"
-    }
-    if len(again.get("run", [])) > _MAX_REPEATED:
-        again["run"] = ["..."]
-    return given_words(**again)
-
-
-def _asked(
-    outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None, words: list[str]
-) -> tuple[pd.DataFrame, str]:
+def _asked(outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None) -> tuple[pd.DataFrame, str]:
     """The table that answers a question, and what to type next."""
     difference, confidence = wanted.difference, wanted.confidence
-    of_answers = outlook.measure.NAME == SCORE.NAME
     if wanted.until_known and difference is not None:
         table = outlook.until_known(difference, confidence=confidence)
-        return table, "" if plan is not None else _draw(table, words, "cost", "cost_90", of_answers)
+        return table, "" if plan is not None else _draw(outlook, table, "cost", "cost_90")
     if wanted.budget or (wanted.width is None and difference is None):
         ask = "Next, ask what an interval or a difference takes: --width X, or --difference X."
         return outlook.table(wanted.budget, difference, confidence=confidence), "" if difference else ask
     aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "confidence": confidence}
     table = outlook.budget_for(**aim, query_cost=wanted.query_cost)
-    if "topics" in table.columns:
-        return table, _of_new_queries(table, outlook.forecast.queries, of_answers)
-    if plan is None or folder is None:
-        return table, _draw(table, words, "budget", "budget", of_answers)
+    if plan is None or folder is None or "topics" in table.columns:
+        return table, _draw(outlook, table, "cost" if "cost" in table.columns else "budget", "budget")
     return table, _more(table, plan, folder)
 
 
-def _draw(table: pd.DataFrame, words: list[str], least: str, budget: str, of_answers: bool) -> str:
+def _draw(outlook: Outlook, table: pd.DataFrame, least: str, budget: str) -> str:
     """The hint with the command that draws the sample with the least value of a column."""
-    rows = table.sort_values(least, kind="stable").to_dict("records")
-    best, what = rows[0], "the sample that costs least"
-    how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best[budget])]
-    if of_answers:  # whose units init has chosen
-        what, how = "enough answers for each of these ways", ["--budget", rounded_up(rows[-1][budget])]
-    elif least == "cost":
-        what = "the sample that is expected to cost least, and ask for its status as labels come in"
-    if best.get("half_width", 1) == 0:
-        what = "everything, since nothing less does"
-    how += ["--out", "my-plan"] if {"--run", "--pool"} & set(words) else []
-    return f"Next, draw {what}:\n  {command_line('plan', *words, *how)}"
-
-
-def _of_new_queries(table: pd.DataFrame, pool: int, of_answers: bool) -> str:
-    """The hint with the number of queries, and the plan for them, that cost least."""
-    best = table.sort_values("cost" if "cost" in table.columns else "budget").iloc[0]
-    how = "" if of_answers else f"--level {best['level']} --design {best['design']} "
-    how += f"--budget {rounded_up(best['budget'])}"
-    if best["topics"] > pool:
-        more = how_many("query", int(best["topics"]) - pool)
-        return (
-            f"Next, add {more} like those of the pool, and draw the sample that costs least: pt-active plan with {how}."
-        )
-    return f"Next, draw the sample that costs least: pt-active plan with {how}."
+    best, more = table.sort_values(least, kind="stable").iloc[0], ""
+    if "topics" in table.columns and best["topics"] > outlook.forecast.queries:
+        more = f"add {how_many('query', int(best['topics']) - outlook.forecast.queries)} like those of the pool, and "
+    what, how = "the sample that costs least", ["--level", best["level"], "--design", best["design"]]
+    if outlook.measure.NAME == SCORE.NAME:  # whose units init has chosen
+        what, how, best = "enough answers for each of these ways", [], table.sort_values(budget).iloc[-1]
+    line = command_line("plan", *how, "--budget", rounded_up(best[budget]))
+    return f"Next, {more}draw {what}; add the files, unless {FILE} names them:\n  {line}"
 
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path) -> str:

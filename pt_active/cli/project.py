@@ -20,7 +20,7 @@ from pt_active.frames.topics import dataset_id
 FILE = Path("pt-active.toml")
 """The project file that commands take their options from, if it is in the current folder."""
 
-TEXT, NUMBER, WHOLE, FLAG, WORDS = "a text", "a number", "a whole number", "true or false", "a text or a list of texts"
+TEXT, NUMBER, WHOLE, WORDS = "a text", "a number", "a whole number", "a text or a list of texts"
 
 INPUT, INPUTS, OUTPUT = "the name of a file", "the name of a file or a list of them", "a name"
 
@@ -30,11 +30,10 @@ _OF_A_KIND = {
     OUTPUT: "plan report store",
     INPUTS: "labels train-run",
     INPUT: "topics texts pool train-qrels guideline",
-    NUMBER: "budget defensive per-query seconds-per-document seconds-per-query margin confidence",
+    NUMBER: "budget per-query margin confidence defensive",
     WHOLE: "seed max-grade depth",
-    FLAG: "allow-missing-queries",
     WORDS: "judge judges slice",
-    TEXT: "measure grades unjudged cost level design grade-names looks missing rule queries clusters",
+    TEXT: "measure grades unjudged cost level design grade-names looks missing queries clusters",
     RUNS: "runs",
 }
 
@@ -44,22 +43,19 @@ KEYS = {key: kind for kind, keys in _OF_A_KIND.items() for key in keys.split()}
 _OTHER_NAMES = {"run": "runs", "qrels": "labels", "folder": "plan"}
 """Argument of a command → key, where the key is not the name of the option."""
 
-_COLLECTION = (
-    "run pool topics texts train_run train_qrels grades judge max_grade unjudged depth allow_missing_queries "
-    "cost per_query seconds_per_document seconds_per_query"
-)
+_COLLECTION = "run pool topics texts train_run train_qrels grades judge max_grade unjudged depth cost per_query"
 
-_LABELLED = "plan qrels confidence grade_names rule missing queries clusters"
+_LABELLED = "plan qrels confidence grade_names queries clusters"
 
 _OF_COMMANDS = {
-    "init": "folder run topics texts train_run train_qrels judge max_grade depth measure budget cost queries clusters",
+    "init": "folder run topics texts train_run train_qrels judge max_grade depth measure budget queries clusters",
     "plan": f"out measure budget seed level design defensive {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "extend": "plan texts",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
     "export": "plan texts grade_names",
-    "status": f"{_LABELLED} margin looks",
-    "report": f"{_LABELLED} out slice texts",
+    "status": f"{_LABELLED} missing margin looks",
+    "report": f"{_LABELLED} missing out slice",
     "gate": _LABELLED,
 }
 
@@ -68,16 +64,12 @@ COMMANDS = {command: tuple(arguments.split()) for command, arguments in _OF_COMM
 
 _RIVALS = (
     ("pool", "run", "train_run", "train_qrels", "grades", "judge", "max_grade", "unjudged", "depth"),
-    ("answers", "run", "topics", "texts", "train_run", "train_qrels", "judge", "measure", "cost", "clusters"),
-    ("pool", "allow_missing_queries"),
+    ("answers", "run", "topics", "texts", "train_run", "train_qrels", "judge", "measure", "clusters"),
     ("run", "pool"),
     ("grades", "judge"),
     ("judge", "grades"),
     ("design", "level", "defensive"),
     ("level", "design", "defensive"),
-    ("cost", "seconds_per_document", "seconds_per_query"),
-    ("per_query", "seconds_per_document", "seconds_per_query"),
-    ("seconds_per_document", "cost", "per_query"),
 )
 """An argument that is typed, and the arguments that are then not taken from the file, since both do not go together."""
 
@@ -209,8 +201,6 @@ def _fits(value: Any, kind: str) -> bool:
         return isinstance(value, str) and value != ""
     if kind in (WORDS, INPUTS):
         return value != [] and all(_fits(each, TEXT) for each in _listed(value))
-    if kind == FLAG:
-        return isinstance(value, bool)
     if kind == RUNS:
         return isinstance(value, dict) and bool(value) and all(_fits(each, TEXT) for each in value.values())
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -229,8 +219,6 @@ def project_text(values: Mapping[str, Any], comments: Collection[str] = ()) -> s
 
 
 def _in_toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, list):

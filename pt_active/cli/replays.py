@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,20 +38,12 @@ def simulate(
     pool: Path | None = argument(None, "A Parquet pool with a label for each document, in place of --run.", "POOL"),
     measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME", **MEASURES),
     run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE"),
-    qrels: Path | None = option(None, "The judgments of the runs; grades are cross-validated.", "FILE"),
+    qrels: Path | None = option(None, "The judgments of the runs.", "FILE"),
     depth: int | None = option(None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
     unjudged: str | None = option(
         None, "How documents without a label count: {}; default: an error.", "NAME", names=("nonrelevant",), rare=True
     ),
     ranker: list[str] | None = option(None, "One ranker, or two to compare; default: all of the pool.", "NAME"),
-    grades: str | None = option(
-        None,
-        "The grade model: {}; default: a forest if a pool has features, else an ordered logit.",
-        "NAME",
-        names=GRADES,
-        rare=True,
-    ),
-    train_fold: int | None = option(None, "The fold that the grade model learns from; the rest is replayed.", "N"),
     design: list[str] | None = option(
         None,
         f"You may pass several; default: {DESIGNS_TRIED} and one of documents.",
@@ -66,20 +57,21 @@ def simulate(
 ) -> Answer:
     """Replay designs and estimators on judged data, to see what they would have saved.
 
-    The data are runs with their judgments, or a Parquet pool.
+    The data are runs with their judgments, or a Parquet pool. Without grades in the pool, each query is graded by a
+    model that learned from others: a forest if there are features, else an ordered logit.
     """
     if out is not None:
         check_new(out)
     if pool is not None:
         if run or qrels is not None or depth is not None or unjudged is not None:
             raise ValueError("pass either a pool, or --run and --qrels with --depth and --unjudged")
-        frame = labelled_pool(pool, grades, train_fold)
+        frame, known = labelled_pool(pool)
     else:
         if not run or qrels is None:
             raise ValueError("pass --run, once for each ranker, and --qrels; or a Parquet pool with labels")
-        if train_fold is not None:
-            raise ValueError("--train-fold is for a pool; runs are cut into folds by themselves")
-        frame = cross_graded_pool(RunFiles(run=run), qrels, grades, depth, unjudged)
+        frame, known = judged_runs(RunFiles(run=run), qrels, depth, unjudged)
+    crossed = not grade_columns(frame.columns)
+    frame = cross_graded(frame, known, pool or qrels) if crossed else frame
     table = replayed.simulate(
         replayed.labelled_population(frame, measure, UnitCost(), ranker),
         designs=design,
@@ -91,38 +83,26 @@ def simulate(
     if out is not None:
         write_file(out, table.apply(guarded).to_csv(index=False))
     folds = f"Each query was graded by a model that learned from the others, in {FOLDS} folds."
-    return Answer({"rows": plain_rows(table)}, in_short(table) + (f"\n{folds}" if pool is None else ""))
+    return Answer({"rows": plain_rows(table)}, in_short(table) + (f"\n{folds}" if crossed else ""))
 
 
-def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
-    """Read a pool whose documents have labels, and grade it unless it is graded already."""
+def labelled_pool(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A pool whose documents have labels, and these labels as qrels."""
     frame = read_parquet(path).reset_index(drop=True)
     if "label" not in frame.columns:
         raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
-    if grade_columns(frame.columns):
-        if name is not None or train_fold is not None:
-            raise ValueError(f"{path} already has grades; leave out --grades and --train-fold")
-        return frame
-    if train_fold is None or "fold" not in frame.columns:
-        raise ValueError(f"{path} has no grades; pass --train-fold N, one of the values of its column 'fold'")
-    train = frame["fold"] == train_fold
-    if not train.any() or train.all():
-        folds = some(sorted(frame["fold"].unique().tolist()), 20)
-        raise ValueError(f"{path}: fold {train_fold} must hold some queries and not all; the folds are {folds}")
-    known, labels = (checked_qrels(part.dropna(subset="label")) for part in (frame, frame[train]))
+    known = checked_qrels(frame.dropna(subset="label"))
     if known.empty:
         raise ValueError(f"{path}: no document has a label")
-    model = _model(name or usual_grades(frame.columns), known, path)
-    past = frame[train].drop(columns="label")
-    return (model.fit(past, labels) if hasattr(model, "fit") else model).transform(frame[~train])
+    return frame, known
 
 
-def cross_graded_pool(
-    runs: RunFiles, qrels: Path, name: str | None, depth: int | None, unjudged: str | None
-) -> pd.DataFrame:
-    """Unite judged runs; each fold of queries is graded by a model that learned from the labels of the others."""
+def judged_runs(
+    runs: RunFiles, qrels: Path, depth: int | None, unjudged: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The union of judged runs with its labels, and all qrels."""
     known = read_qrels(qrels)
-    frame = united(runs.runs(), None, depth, True)
+    frame = united(runs.runs(), None, depth)
     asked = frame["qid"].drop_duplicates()
     idle = asked[~asked.isin(known["qid"])]
     if len(asked) - len(idle) < 2:
@@ -139,17 +119,15 @@ def cross_graded_pool(
             "nonrelevant to take them as grade 0"
         )
     frame["label"] = frame["label"].fillna(0).astype(np.int64)
-    model = _model(name or usual_grades(frame.columns), known, qrels)
-    if not hasattr(model, "fit"):
-        return model.transform(frame)
-    documents = frame.drop(columns="label").reset_index(drop=True)
-    grades = out_of_fold(model, documents, frame["label"].to_numpy())
-    return frame.reset_index(drop=True).assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
+    return frame.reset_index(drop=True), known
 
 
-def _model(name: str, known: pd.DataFrame, path: Path) -> Any:
-    remedy = ("give the pool its own grades, in columns grade_0 to grade_",)
-    return GRADES[name](grade_in_use(known, path, remedy))
+def cross_graded(frame: pd.DataFrame, known: pd.DataFrame, path: Path | None) -> pd.DataFrame:
+    """A pool, each fold of whose queries is graded by a model that learned from the labels of the others."""
+    highest = grade_in_use(known, path, "give the pool its own grades, in columns grade_0 to grade_")
+    model, labels = GRADES[usual_grades(frame.columns)](highest), frame["label"].fillna(-1).to_numpy(np.int64)
+    grades = out_of_fold(model, frame.drop(columns="label"), labels)
+    return frame.assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
 
 
 def demo(out: Path = option(Path("demo-out"), "The folder to create.", "DIR")) -> Answer:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from numbers import Rational, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,51 +21,6 @@ MAX_SEED = 2**63 - 1  # The largest random seed, and the largest int of numpy
 MAX_SHOWN = 80  # Characters of a value in a message, at most
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument in an error message, printed as written in Python: ``level``, ``level=`` or ``level="document"``."""
-
-    name: str
-    value: Any = ...  # the value that is printed with it; ``...`` for none
-    asked: bool = False  # whether the message asks for the argument, so that it is printed as ``level=``
-
-    def __str__(self) -> str:
-        if self.value is ...:
-            return f"{self.name}=" if self.asked else self.name
-        return f'{self.name}="{self.value}"' if isinstance(self.value, str) else f"{self.name}={self.value!r}"
-
-
-@dataclass(frozen=True)
-class MethodName:
-    """A method of a plan in an error message, printed as a call."""
-
-    name: str
-    arguments: str = "qrels"  # its arguments as they are printed
-
-    def __str__(self) -> str:
-        return f"plan.{self.name}({self.arguments})"
-
-
-Named = Argument | MethodName  # A part of a message for which Python and the command line have different names
-
-
-class ArgumentError(ValueError):
-    """An error whose message names arguments, for which the command line puts the names of its options."""
-
-    def __init__(self, *parts: str | Named) -> None:
-        super().__init__("".join(map(str, parts)))
-        self.parts = parts
-
-    @classmethod
-    def either(cls, first: str, second: str) -> ArgumentError:
-        """The error that both of two arguments were given, or neither."""
-        return cls("pass either ", Argument(first, asked=True), " or ", Argument(second, asked=True), ", and not both")
-
-    def told(self, spelled: Callable[[Named], str]) -> str:
-        """The message with other names for the arguments and methods."""
-        return "".join(part if isinstance(part, str) else spelled(part) for part in self.parts)
-
-
 def shown(value: Any) -> str:
     """A value as one line of at most 80 characters, for an error message."""
     plain = value.item() if isinstance(value, np.generic) else value
@@ -79,31 +33,31 @@ def whole_number(name: str, value: Any, least: int, most: int = MAX_WHOLE) -> in
     try:
         whole = operator.index(value)
     except TypeError:
-        raise ArgumentError(Argument(name), f" must be a whole number, got {shown(value)}") from None
+        raise ValueError(f"{name} must be a whole number, got {shown(value)}") from None
     if isinstance(value, bool) or whole < least:
-        raise ArgumentError(Argument(name), f" must be at least {least}, got {shown(value)}")
+        raise ValueError(f"{name} must be at least {least}, got {shown(value)}")
     if whole > most:
-        raise ArgumentError(Argument(name), f" must be at most {most}, got {shown(value)}")
+        raise ValueError(f"{name} must be at most {most}, got {shown(value)}")
     return whole
 
 
 def number(name: str, value: Any) -> int | float:
     """An argument that must be a number, within any range: an int where it is whole and numpy has it, or a float."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise ArgumentError(Argument(name), f" must be a number, got {shown(value)}")
+        raise ValueError(f"{name} must be a number, got {shown(value)}")
     if isinstance(value, Rational) and value.denominator == 1 and abs(whole := int(value.numerator)) <= MAX_SEED:
         return whole
     try:
         return float(value)
     except OverflowError:
-        raise ArgumentError(Argument(name), " must be a number, got one that no float can hold") from None
+        raise ValueError(f"{name} must be a number, got one that no float can hold") from None
 
 
 def positive(name: str, value: Any) -> int | float:
     """An argument that must be a positive, finite number."""
     checked = number(name, value)
     if not (np.isfinite(checked) and checked > 0):
-        raise ArgumentError(Argument(name), f" must be a positive number, got {shown(value)}")
+        raise ValueError(f"{name} must be a positive number, got {shown(value)}")
     return checked
 
 
@@ -112,21 +66,21 @@ def within(name: str, value: Any, least: float, most: float = np.inf) -> int | f
     checked = number(name, value)
     if not (np.isfinite(checked) and least <= checked <= most):
         wanted = f"lie between {least:g} and {most:g}" if np.isfinite(most) else f"be a number from {least:g}"
-        raise ArgumentError(Argument(name), f" must {wanted}, got {shown(value)}")
+        raise ValueError(f"{name} must {wanted}, got {shown(value)}")
     return checked
 
 
 def level(name: str, value: Any) -> float:
     """A confidence level."""
     if not 0 < number(name, value) < 1:
-        raise ArgumentError(Argument(name), f" must lie between 0 and 1, got {shown(value)}")
+        raise ValueError(f"{name} must lie between 0 and 1, got {shown(value)}")
     return float(value)
 
 
 def truth_value(name: str, value: Any) -> bool:
     """An argument that must be true or false."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ArgumentError(Argument(name), f" must be True or False, got {shown(value)}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -135,11 +89,11 @@ def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
     import pandas as pd
 
     if not isinstance(value, pd.DataFrame):
-        raise ArgumentError(Argument(name), f" must be a pandas DataFrame, got {shown(value)}")
+        raise ValueError(f"{name} must be a pandas DataFrame, got {shown(value)}")
     if absent := ", ".join(repr(column) for column in columns if column not in value.columns):
-        raise ArgumentError(Argument(name), f" must have the columns {', '.join(columns)}; it lacks {absent}")
+        raise ValueError(f"{name} must have the columns {', '.join(columns)}; it lacks {absent}")
     if twice := [column for column in columns if isinstance(value[column], pd.DataFrame)]:
-        raise ArgumentError(Argument(name), f" has the column {twice[0]!r} more than once")
+        raise ValueError(f"{name} has the column {twice[0]!r} more than once")
     return value
 
 
@@ -150,14 +104,14 @@ def transformer(name: str, value: Any, *, frames: bool = True) -> Any:
 
     if not isinstance(value, (pt.Transformer, pd.DataFrame) if frames else pt.Transformer):
         wanted = "a PyTerrier transformer or a frame" if frames else "a PyTerrier transformer"
-        raise ArgumentError(Argument(name), f" must be {wanted}, got {shown(value)}")
+        raise ValueError(f"{name} must be {wanted}, got {shown(value)}")
     return value
 
 
 def file_path(name: str, value: Any) -> Path:
     """An argument that must name a file or a folder."""
     if not isinstance(value, (str, Path)):
-        raise ArgumentError(Argument(name), f" must be a string or a Path, got {shown(value)}")
+        raise ValueError(f"{name} must be a string or a Path, got {shown(value)}")
     return Path(value)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames import checks
-from pt_active.frames.checks import Argument, ArgumentError, MethodName, Named, agreeing, how_many, shown, some
+from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import as_numbers, refuse_rows, with_string_ids
 from pt_active.frames.ids import first_rows, id_codes
 from pt_active.frames.strays import NO_STRAYS, Strays, not_found
@@ -58,8 +57,7 @@ MISSING_POLICIES = ("error", "nonrelevant")
 MISLEADS = "which misleads if people pass over what favours a ranker"
 """What is said where documents without a label count as not relevant."""
 
-_SO_FAR = "; or look at what is judged so far: "
-LOOK_SO_FAR: tuple[str | Named, ...] = (_SO_FAR, MethodName("status"), ", or ", MethodName("so_far"))
+LOOK_SO_FAR = "; or look at what is judged so far: plan.status(qrels), or plan.so_far(qrels)"
 """The end of the error about missing labels where a plan can be cut to the part of its sample that is judged."""
 
 
@@ -145,7 +143,7 @@ def missing_pairs(
     unlabelled: np.ndarray,
     missing: str,
     what: str = "document",
-    otherwise: Sequence[str | Named] = (),
+    otherwise: str = "",
     strays: Strays = NO_STRAYS,
 ) -> tuple[tuple[str, str], ...]:
     """The (qid, docno) pairs that should have a label and have none; ``unlabelled`` is bool[N]."""
@@ -153,5 +151,5 @@ def missing_pairs(
     if pairs and missing == "error":
         hint = "".join(f"; {said}" for said in (strays.counted, strays.hint) if said)
         lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label (-1 is none): {some(pairs)}"
-        raise ArgumentError(f"{lacking}{hint}; judge them, or pass ", Argument("missing", "nonrelevant"), *otherwise)
+        raise ValueError(f'{lacking}{hint}; judge them, or pass missing="nonrelevant"{otherwise}')
     return pairs

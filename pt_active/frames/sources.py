@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pt_active.frames.checks import ArgumentError, file_path
+from pt_active.frames.checks import file_path
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """A lone surrogate, which stands in the lines of a source for a byte that is not UTF-8."""
@@ -86,8 +86,6 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     except (ValueError, EOFError, zlib.error) as error:
         if str(error).startswith(f"{os.fspath(path)}: "):
             raise
-        if isinstance(error, ArgumentError):
-            raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import Argument, ArgumentError, data_frame, file_path, shown, some
+from pt_active.frames.checks import data_frame, file_path, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.sources import Source, naming
@@ -64,7 +64,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
             or does not fit the format.
     """
     if format not in tuple(FORMATS):
-        raise ArgumentError(Argument("format"), f" must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
+        raise ValueError(f"format must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
     path = file_path("path", path)
     if path.exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import Argument, ArgumentError, document_of, how_many, shown, some
+from pt_active.frames.checks import document_of, how_many, shown, some
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
@@ -47,7 +47,7 @@ def import_records(
         ValueError: If the tool is unknown, a file is not of the tool, or a record does not fit the plan.
     """
     if tool not in TOOLS:
-        raise ArgumentError(Argument("tool"), f" must be one of {some(TOOLS, len(TOOLS))}, got {shown(tool)}")
+        raise ValueError(f"tool must be one of {some(TOOLS, len(TOOLS))}, got {shown(tool)}")
     files = []
     for path in paths:
         with naming(path):
@@ -57,7 +57,7 @@ def import_records(
     together["annotator"] = together["annotator"].mask(together["annotator"] == "", annotator)
     if (unknown := together["annotator"] == "").any():
         counted = how_many("record", int(unknown.sum()), "has")
-        raise ArgumentError(f"{counted} no annotator: name the judge with ", Argument("annotator", asked=True))
+        raise ValueError(f"{counted} no annotator: name the judge with annotator=")
     return together.assign(plan=plan.tables.manifest.origin)
 
 

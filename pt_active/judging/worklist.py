@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, shown, some
+from pt_active.frames.checks import shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, UNJUDGED
 from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
@@ -40,11 +40,11 @@ class GradeNames:
             taken = name.casefold() in (*map(str.casefold, grades), *_NOT_GRADES)
             wrong = bool(equals) and not (number.isascii() and number.isdigit())
             if not name or taken or wrong or _NUMBER.fullmatch(name):
-                wanted = " must be different words, such as bad,fair,good or bad=0,good=2; got "
-                raise ArgumentError(Argument("grade_names"), wanted, shown(part))
+                wanted = "different words, such as bad,fair,good or bad=0,good=2"
+                raise ValueError(f"grade_names must be {wanted}; got {shown(part)}")
             grades[name] = int(number) if equals else place
         if max(grades.values()) > HIGHEST_LABEL:
-            raise ArgumentError(Argument("grade_names"), f" must not have a grade above {HIGHEST_LABEL}")
+            raise ValueError(f"grade_names must not have a grade above {HIGHEST_LABEL}")
         return cls(grades)
 
     def of(self, grade: int) -> str:
@@ -71,8 +71,8 @@ class GradeNames:
         if (grade := known.get(text.casefold())) is not None:
             return grade, JUDGED
         also = f", or one of {some(self.grades)}" if self.grades else ""
-        hint = "" if self.grades or match else ("; words for grades need ", Argument("grade_names"))
-        raise ArgumentError(f"expected a label that is a whole grade from 0{also}; got {shown(label)}", *hint)
+        hint = "" if self.grades or match else "; words for grades need grade_names="
+        raise ValueError(f"expected a label that is a whole grade from 0{also}; got {shown(label)}{hint}")
 
 
 class Item(NamedTuple):
@@ -92,7 +92,6 @@ class Worklist:
     max_grade: int
     plan: str = ""
     names: GradeNames = field(default_factory=GradeNames)  # the words for grades
-    annotator: str = ""  # who judges, for tables; empty if that is open
 
     def __post_init__(self) -> None:
         if self.documents.empty:

@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, some
+from pt_active.frames.checks import some
 from pt_active.frames.progress import working
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
@@ -158,9 +158,9 @@ class Answering(Estimating):
         records = records_given(qrels, records)
         self._check_planned_for(pair)
         if looks == ALWAYS and not has_order(self.tables):
-            raise ArgumentError(
-                "the plan has no order, so nothing is known of it before everything is judged; ask once, at the end: ",
-                Argument("looks", None),
+            raise ValueError(
+                "the plan has no order, so nothing is known of it before everything is judged; ask once, at the end: "
+                "looks=None"
             )
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.checks import how_many, shown, some
 
 
 class Cost(Protocol):
@@ -128,7 +128,7 @@ class TimeCost:
         seconds_per_query: The time to understand what a query asks for, before its first document.
 
     Raises:
-        ArgumentError: If the time for a document is not positive, or that for a query is negative.
+        ValueError: If the time for a document is not positive, or that for a query is negative.
     """
 
     unit: ClassVar[str] = "hours"
@@ -139,11 +139,9 @@ class TimeCost:
     def __post_init__(self) -> None:
         document, query = self.seconds_per_document, self.seconds_per_query
         if not (np.isfinite(document) and document > 0):
-            raise ArgumentError(Argument("seconds_per_document"), f" must be a positive number, got {document}")
+            raise ValueError(f"seconds_per_document must be a positive number, got {document}")
         if not (np.isfinite(query) and query >= 0):
-            raise ArgumentError(
-                Argument("seconds_per_query"), f" must be a finite number and not negative, got {query}"
-            )
+            raise ValueError(f"seconds_per_query must be a finite number and not negative, got {query}")
 
     @property
     def per_query(self) -> float:
@@ -171,7 +169,7 @@ def check_per_query(cost: Cost) -> float:
             f"cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got {shown(cost)}"
         )
     if not (np.isfinite(cost.per_query) and cost.per_query >= 0):
-        raise ArgumentError(Argument("per_query"), f" must be a finite number and not negative, got {cost.per_query}")
+        raise ValueError(f"per_query must be a finite number and not negative, got {cost.per_query}")
     return float(cost.per_query)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many
+from pt_active.frames.checks import how_many
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import (
     check_highest_grade,
@@ -236,8 +236,8 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         try:
             check_highest_grade(drawn, pairs.max_grade)
         except ValueError as error:
-            wider = Argument("max_grade", int(drawn["label"].max()))
-            raise ArgumentError(f"{error}; the audit has no such grade: make it again with ", wider) from error
+            wider = f"make it again with max_grade={drawn['label'].max()}"
+            raise ValueError(f"{error}; the audit has no such grade: {wider}") from error
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
     lacking = np.zeros(len(pairs.keys), dtype=bool)

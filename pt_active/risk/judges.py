@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from functools import reduce
 
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.checks import how_many, shown, some
 from pt_active.relevance.grades.judges import judge_labels, mean_of_judges
 
 _PAIR = ["qid", "docno"]
 
 
-def judged_pool(judges: Mapping[str, pd.DataFrame], common: bool = False) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The pairs that judges graded, with a column for each judge.
+def judged_pool(judges: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The pairs that all judges graded, with a column for each judge; a warning counts the others.
 
     Args:
         judges: Name of a judge → labels or votes, as `judges.judge_table` takes them; of votes the most frequent
             grade is the judge's label, the lowest of those that are tied.
-        common: Whether to leave out pairs that some judge did not grade.
 
     Returns:
         ``qid, docno`` and a column for each judge, sorted; and name of a judge → column.
 
     Raises:
-        ValueError: If there is no judge, a label is invalid, or a pair lacks a judge's label and ``common`` is False.
+        ValueError: If there is no judge, a label is invalid, or no pair was graded by all.
     """
     if not judges:
-        raise ArgumentError("there is no judge to audit: name one with ", Argument("judge", asked=True))
+        raise ValueError("there is no judge to audit: name one with judge=")
     columns = {name: f"judge_{number}" for number, name in enumerate(judges)}
     frames = [judge_labels(frame).rename(columns={"label": columns[name]}) for name, frame in judges.items()]
     pool = reduce(lambda one, other: one.merge(other, how="outer", on=_PAIR), frames)
     pool = pool.sort_values(_PAIR, ignore_index=True)
     for name, column in columns.items():
-        lacking = pool[column].isna()
-        if lacking.any() and not common:
-            pair = pool[lacking].iloc[0]
-            raise ArgumentError(
-                f"the judge {shown(name)} has no label for {how_many('pair', int(lacking.sum()))} that others graded, "
-                f"such as document {shown(pair['docno'])} of query {shown(pair['qid'])}; to audit only what all "
-                "graded, pass ",
-                Argument("common", True),
-            )
+        if number := int(pool[column].isna().sum()):
+            said = f"{how_many('pair', number, 'is')} left out, which {shown(name)} did not grade and others did"
+            warnings.warn(said, stacklevel=2)
     pool = pool.dropna(subset=list(columns.values()), ignore_index=True)
     if pool.empty:
         raise ValueError(f"no pair was graded by all of {some(judges)}: do their qids and docnos match?")

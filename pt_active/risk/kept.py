@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import ArgumentError, positive
+from pt_active.frames.checks import positive
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.making.artifact import Provenance, Record, digest, versions
@@ -101,7 +101,7 @@ def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
     """Draw pairs to a budget, or a number of them, in the order of ``U/q`` if without replacement [theory 6]."""
     budget, draws, replace = arguments.budget, arguments.draws, arguments.replace
     if (budget is None) == (draws is None):
-        raise ArgumentError.either("budget", "draws")
+        raise ValueError("pass either budget= or draws=, and not both")
     # The order and the names of predictors change nothing.
     predicted = np.sort(pairs.predictions, axis=1), pairs.grades, np.sort(pairs.variances, axis=1)
     seed = arguments.seed, believed(pairs.keys, np.hstack(predicted))

@@ -38,10 +38,9 @@ def files(collection, tmp_path, monkeypatch):
 
 @pytest.fixture
 def labelled(files):
-    """Two rankers on judged queries in two folds."""
+    """Two rankers on judged queries."""
     runs = {name: read_run(files / file) for name, file in (("a", "a.run.gz"), ("b", "b.run"))}
     pool = Runs(**runs).transform(pd.DataFrame({"qid": QUERIES}))
     pool["label"] = [label(q, int(d[2:])) for q, d in zip(pool["qid"], pool["docno"], strict=True)]
-    pool["fold"] = [1 + (QUERIES.index(q) >= 12) for q in pool["qid"]]
     pool.to_parquet(files / "pool.parquet")
     return pool

@@ -125,7 +125,6 @@ def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
         ("plan --judge a=gpt.qrels --judge a=gpt.qrels --budget 9 --out b", "the name 'a' is taken"),
         ("plan --judge a=none.qrels --budget 9 --out b", "none.qrels: No such file or directory"),
         ("plan --judge a=gpt.qrels --budget 9 --max-grade 2 --out b", "'a' gives the grade 3, above the highest grade"),
-        ("plan --judge a=gpt.qrels --judge b=few.qrels --budget 9 --out b", "for 295 pairs that others graded"),
         ("plan --judge a=gpt.qrels --budget 9 --out a", "a exists; choose another --out"),
         ("plan --budget 9 --out b", "Missing option '--judge'; see pt-active audit plan --help"),
         (
@@ -136,14 +135,13 @@ def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
         ("report a none.csv", "none.csv: No such file or directory"),
         ("report a few.qrels", "judge them, or pass --missing nonrelevant"),
         ("report nowhere labelled.csv", "nowhere"),
-        ("report a labelled.csv --rel 7", "rel=7 is above the highest grade, 3"),
+        ("report a labelled.csv --rel 7", "--rel 7 is above the highest grade, 3"),
         ("export a --out b.csv --format rtf", "unknown --format 'rtf'"),
     ],
 )
 def test_errors_are_one_line(folder: Path, words: str, message: str) -> None:
     result = run(*words.split())
     assert message in result.stderr
-    assert ("--common" in result.stderr) == ("few.qrels --budget" in words)
     assert result.exit_code == 2
     assert len(result.stderr.strip().splitlines()) == 1
     assert not (folder / "b").exists()

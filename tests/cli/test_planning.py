@@ -103,7 +103,7 @@ def test_a_table_that_people_filled_in_trains_the_model_as_qrels_do(files):
         ),
         (
             "--budget 60 --level document --design optimal",
-            "--design optimal is one of --level query, not of --level document",
+            "unknown document design 'optimal'; it is one of successive, surprises, depth",
         ),
         ("--budget 60 --level page", "unknown --level 'page'; it is one of query, document"),
     ],
@@ -169,10 +169,16 @@ def test_topics_that_differ_by_leading_zeros_are_said(files):
     assert "numbered.trec: 10 ids have other leading zeros, such as '0" in made.stderr
 
 
-def test_missing_queries_only_if_asked(files):
+def test_a_run_scores_0_on_queries_that_it_lacks_and_a_warning_says_so(files):
     write_run(files / "b.run", QUERIES[:-2], seed=5)
-    assert "run 'b' has no documents for 2 queries" in complaint("plan", *RUNS, *UNIFORM, *MEASURED)
-    assert planned(*UNIFORM, "--allow-missing-queries")["counts"]["queries"] == len(QUERIES)
+    made = invoke("plan", *RUNS, *UNIFORM, *MEASURED, "--json")
+    assert json.loads(made.stdout)["counts"]["queries"] == len(QUERIES)
+    assert (
+        made.stderr == f"warning: b has nothing for 2 queries ({QUERIES[-2]!r}, {QUERIES[-1]!r}): it scores 0 there\n"
+    )
+    write_run(files / "b.run", PAST, seed=5)
+    said = complaint("plan", *RUNS, *UNIFORM, *MEASURED[:-1], "other")
+    assert said.startswith(f"the runs have no query in common: a has '{QUERIES[0]}'")
 
 
 def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
@@ -183,18 +189,15 @@ def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
     write(files / "one.tsv", f"{first}\tone\n")
     wanted = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
     for words in (
-        ("report", "plan", "plan.csv", "--out", "r.html"),
         ("export", "plan", "--out", "e.csv", "--format", "csv"),
-        ("export", "plan", "--out", "e.html", "--format", "html", "--annotator", "ann"),
         ("judge", "plan"),
         ("extend", "plan", "--budget", "20", "--out", "p2"),
     ):
         assert complaint(*words, "--texts", "other.tsv").startswith(wanted)
     several = Plan.load("plan").assessments["docno"].nunique() - 1
-    for words in (("report", "plan", "plan.csv", "--out", "r.json"), ("export", "plan", "--out", "e.jsonl")):
-        told = invoke(*words, "--texts", "one.tsv")
-        assert told.exit_code == 0
-        assert told.stderr.startswith(f"warning: one.tsv: no text for {several} documents of the plan: ")
+    told = invoke("export", "plan", "--out", "e.jsonl", "--texts", "one.tsv")
+    assert told.exit_code == 0
+    assert told.stderr.startswith(f"warning: one.tsv: no text for {several} documents of the plan: ")
 
 
 BAD_PLANS = {

@@ -5,63 +5,59 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from small_collection import DOCUMENTS, QUERIES, RUNS, UNIFORM, complaint, data, invoke, label, qrels_lines, run
+from small_collection import DOCUMENTS, QUERIES, RUNS, complaint, data, invoke, label, qrels_lines, run
 
-from pt_active import DCG, OrderedLogitGrades, measure_values
+from pt_active import DCG, measure_values
 from pt_active.cli.files import RunFiles
-from pt_active.cli.replays import cross_graded_pool
+from pt_active.cli.replays import cross_graded, judged_runs
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
 
-
-def simulated(*words):
-    return data("simulate", "pool.parquet", "--measure", "DCG@5", *words)["rows"]
+ON_POOL = ("simulate", "pool.parquet", "--measure", "DCG@5")
+ON_RUNS = ("simulate", *RUNS, "--measure", "DCG@5", "--repetitions", "10")
+CROSSED = "Each query was graded by a model that learned from the others, in 5 folds."
 
 
 def test_simulate_replays_a_labelled_pool(labelled, files):
-    words = ("--train-fold", "1", "--repetitions", "40", "--budget", "60", "--budget", "40", "--seed", "3")
-    rows = simulated(*words, "--design", "passive", "--design", "hedged", "--out", "table.csv")
+    words = (*ON_POOL, "--repetitions", "40", "--budget", "60", "--budget", "40", "--seed", "3")
+    rows = data(*words, "--design", "passive", "--design", "hedged", "--out", "table.csv")["rows"]
     assert {row["design"] for row in rows} == {"passive", "hedged"}
     assert {row["budget"] for row in rows} == {40, 60}
     assert all(row["repetitions"] == 40 and row["spent"] <= row["budget"] for row in rows)
-    graded = OrderedLogitGrades(2).fit(
-        labelled[labelled.fold == 1].drop(columns="label"), labelled[labelled.fold == 1][["qid", "docno", "label"]]
-    )
-    population = labelled_population(graded(labelled[labelled.fold == 2]), "DCG@5")
-    assert rows[0]["truth"] == pytest.approx(population.truth)
+    graded = cross_graded(labelled, labelled[["qid", "docno", "label"]], None)
+    assert rows[0]["truth"] == pytest.approx(labelled_population(graded, "DCG@5").truth)
     written = pd.read_csv(files / "table.csv")
     assert written["rmse"].tolist() == pytest.approx([row["rmse"] for row in rows])
-    text = run("simulate", "pool.parquet", "--measure", "DCG@5", *words)
+    text = run(*words, "--design", "hedged")
     assert "label-equivalents" in text
     assert "\n    40 " in text
-
-
-ON_RUNS = ("simulate", *RUNS, "--measure", "DCG@5", "--repetitions", "10")
+    assert CROSSED in text
 
 
 def test_simulate_makes_folds_of_judged_runs(files):
     (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
-    words = (*ON_RUNS, "--qrels", "all.qrels", "--grades", "ordered-logit", "--budget", "60")
-    assert "Each query was graded by a model that learned from the others, in 5 folds." in run(*words)
+    words = (*ON_RUNS, "--qrels", "all.qrels", "--budget", "60", "--design", "passive")
+    assert CROSSED in run(*words)
     row, *_ = data(*words)["rows"]
     labels = read_qrels("all.qrels")
     values = [measure_values(read_run(file), labels, DCG @ 5)["value"] for file in ("a.run.gz", "b.run")]
     assert row["truth"] == pytest.approx(np.mean(values[0]) - np.mean(values[1]))
-    alone = data(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", *UNIFORM[:2])["rows"]
+    alone = data(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", "--budget", "60", "--design", "passive")["rows"]
     assert alone[0]["truth"] == pytest.approx(np.mean(values[0]))
 
 
 def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
-    (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
-    graded = cross_graded_pool(RunFiles(run=list(RUNS[1::2])), files / "all.qrels", "ordered-logit", None, None)
-    columns = ["qid", "docno", "grade_0", "grade_1", "grade_2"]
+    def graded(qrels):
+        (files / "of.qrels").write_text(qrels, encoding="utf-8")
+        return cross_graded(*judged_runs(RunFiles(run=list(RUNS[1::2])), files / "of.qrels", None, None), None)
+
+    before, columns = graded(qrels_lines(QUERIES)), ["qid", "docno", "grade_0", "grade_1", "grade_2"]
     for qid in QUERIES[:3]:
         other = "".join(f"{qid} 0 D-{d} {2 - label(qid, d)}\n" for d in range(DOCUMENTS))
-        (files / "other.qrels").write_text(qrels_lines([q for q in QUERIES if q != qid]) + other, encoding="utf-8")
-        again = cross_graded_pool(RunFiles(run=list(RUNS[1::2])), files / "other.qrels", "ordered-logit", None, None)
-        own, rest = graded["qid"] == qid, graded["qid"] != qid
-        pd.testing.assert_frame_equal(again.loc[own, columns], graded.loc[own, columns])
-        assert not np.allclose(again.loc[rest, "grade_0"], graded.loc[rest, "grade_0"])
+        again = graded(qrels_lines([q for q in QUERIES if q != qid]) + other)
+        own, rest = before["qid"] == qid, before["qid"] != qid
+        pd.testing.assert_frame_equal(again.loc[own, columns], before.loc[own, columns])
+        assert not np.allclose(again.loc[rest, "grade_0"], before.loc[rest, "grade_0"])
 
 
 def test_simulate_says_what_runs_lack(files):
@@ -69,45 +65,40 @@ def test_simulate_says_what_runs_lack(files):
     said = complaint(*ON_RUNS, "--qrels", "some.qrels")
     assert re.match(r"\d+ of \d+ documents of the runs have no label: \('née-", said)
     assert said.endswith("pass --depth N, how deep was judged, or --unjudged nonrelevant to take them as grade 0")
-    result = invoke(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "nonrelevant", "--grades", "ordered-logit")
+    short = ("--unjudged", "nonrelevant", "--budget", "60", "--design", "passive")
+    result = invoke(*ON_RUNS, "--qrels", "some.qrels", *short)
     assert result.exit_code == 0, result.output
     assert result.stderr.startswith("warning: 10 queries are left out, without a label: 'née-")
     assert complaint(*ON_RUNS) == "pass --run, once for each ranker, and --qrels; or a Parquet pool with labels"
     assert "at least 2 queries of the runs, got 0" in complaint(*ON_RUNS, "--qrels", "past.qrels.gz")
     assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "missing").startswith("unknown --unjudged")
-    assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--train-fold", "1").startswith("--train-fold is for a pool")
     assert complaint(*ON_RUNS[:1], "x.parquet", *ON_RUNS[1:]).startswith("pass either a pool, or --run and --qrels")
 
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
     labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
-    rows = simulated("--ranker", "b", "--repetitions", "10")
-    assert "selection_error" not in rows[0]
-    grading = ("--train-fold", "1")
-    assert "already has grades" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
+    words = (*ON_POOL, "--ranker", "b", "--repetitions", "10", "--budget", "60", "--design", "passive")
+    assert "selection_error" not in data(*words)["rows"][0]
+    assert CROSSED not in run(*words)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "has no grades; pass --train-fold N"),
-        (("--train-fold", "7"), "fold 7 must hold some queries and not all; the folds are 1, 2"),
-        (("--train-fold", "1", "--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
-        (("--train-fold", "1", "--design", "best"), "unknown --design 'best'; it is one of hedged"),
-        (("--train-fold", "1", "--grades", "bert"), "unknown --grades 'bert'"),
-        (("--train-fold", "1", "--budget", "1e9"), "budgets outside the pool: 1e+09"),
-        (("--train-fold", "1", "--repetitions", "0"), "repetitions must be at least 1"),
-        (("--train-fold", "1", "--out", "nowhere/x.csv"), "the folder nowhere does not exist"),
+        (("--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
+        (("--design", "best"), "unknown --design 'best'; it is one of hedged"),
+        (("--budget", "1e9"), "budgets outside the pool: 1e+09"),
+        (("--repetitions", "0"), "repetitions must be at least 1"),
+        (("--out", "nowhere/x.csv"), "the folder nowhere does not exist"),
     ],
 )
 def test_a_bad_simulation_says_why(labelled, words, message):
-    assert message in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *words)
+    assert message in complaint(*ON_POOL, *words)
 
 
 def test_a_pool_without_labels_says_so(labelled, files):
     labelled.drop(columns="label").to_parquet(files / "pool.parquet")
-    assert "needs a column 'label'" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", "--train-fold", "1")
+    assert "needs a column 'label'" in complaint(*ON_POOL)
     labelled["label"] = labelled["label"].where(labelled["docno"] != "D-3").astype("Float64")
     labelled.to_parquet(files / "pool.parquet")
-    words = ("--measure", "DCG@5", "--train-fold", "1")
-    assert "the replay pool has 9 documents without a label" in complaint("simulate", "pool.parquet", *words)
+    assert "documents without a label" in complaint(*ON_POOL)

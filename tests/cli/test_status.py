@@ -221,7 +221,7 @@ def test_one_ranker_is_estimated(files):
 
 def test_hints_keep_the_options(judged):
     asked = {"first": "b", "second": "a", "confidence": "0.9", "missing": "nonrelevant"}
-    kept = [word for name, value in (asked | {"rule": "median"}).items() for word in (f"--{name}", value)]
+    kept = [word for name, value in asked.items() for word in (f"--{name}", value)]
     proposed = shlex.split(run("status", "plan", "plan.csv", *kept).splitlines()[-1])
     assert proposed[:4] == ["pt-active", "report", "plan", "plan.csv"]
     words = [word for word in proposed[4:] if word != "--so-far"]
@@ -281,7 +281,7 @@ def test_report(files):
     page = (files / "again.html").read_text(encoding="utf-8")
     kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert kept == {key: value for key, value in found.items() if key != "file"}
-    run("report", "plan", "plan.csv", "--out", "report.json", "--texts", "one.tsv")
+    run("report", "plan", "plan.csv", "--out", "report.json")
     assert json.loads((files / "report.json").read_text(encoding="utf-8"))["differences"] == found["differences"]
     assert "exists; choose another --out" in complaint("report", "plan", "plan.csv", "--out", "report.html")
     for column, message in {

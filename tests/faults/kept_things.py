@@ -133,7 +133,7 @@ def writers(files: Path) -> dict[str, Writer]:
     if not (files / "plan").exists():
         plan.save(files / "plan")
         write_file(files / "labels.csv", labels.to_csv(index=False))
-        pool().assign(fold=1).to_parquet(files / "pool.parquet")
+        pool().to_parquet(files / "pool.parquet")
     simulation = ["--measure", "DCG@4", "--repetitions", "3", "--budget", "40", "--design", "passive", "--quiet"]
     found["pt-active export"] = Writer(_command("export", str(files / "plan"), "--format", "csv"))
     found["pt-active report"] = Writer(_command("report", str(files / "plan"), str(files / "labels.csv")))

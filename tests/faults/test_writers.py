@@ -35,7 +35,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> list[Reference]:
     return [Reference(name, known[name], tmp_path_factory.mktemp(name)) for name in QUICK]
 
 
-@pytest.mark.parametrize(("fault", "number"), [(kill, 28), (fill, 14), (race, 14)])
+@pytest.mark.parametrize(("fault", "number"), [(kill, 14), (fill, 7), (race, 7)])
 def test_nothing_is_lost_or_left(
     references: list[Reference], tmp_path: Path, fault: Callable[..., object], number: int
 ) -> None:

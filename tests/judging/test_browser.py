@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 
 from pt_active import DCG, Plan
-from pt_active.frames.records import latest
-from pt_active.judging.files import read_labels
 from pt_active.judging.server.app import Site
-from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.security import ORGANISER
-from pt_active.judging.server.templates import offline_page
 
 selenium = pytest.importorskip("selenium")
 
@@ -226,32 +222,6 @@ def test_the_organisers_page_follows_the_judges_in_place(plan: Plan, browser, tm
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
-def test_a_file_works_without_a_server(plan: Plan, browser, tmp_path: Path) -> None:
-    file = tmp_path / "ann.html"
-    order, two = JudgingOrder.of(plan, double=0.5), ["ann", "ben"]
-    file.write_text(offline_page(plan, order, "ann", two), encoding="utf-8")
-    page = Page(browser, file.as_uri())
-    first, *_ = [page.answer(key) for key in ("2", "s", "0")]
-    page.press("u", "1")
-    assert page.text("kept") == "5 answers kept in this browser"
-    # The answers are there when the file is opened again.
-    page = Page(browser, file.as_uri())
-    page.press("b", "b", "b")
-    page.until(lambda: page.here == first)
-    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-    page.element("save").click()
-    saved = tmp_path / f"ann-{plan.id}.jsonl"
-    page.until(lambda: saved.exists() and saved.stat().st_size > 0)  # The browser makes an empty file first
-    records = read_labels([saved], plan)
-    assert records["label"].fillna(-1).tolist() == [2, -1, 0, -1, 1]
-    assert records["annotator"].unique().tolist() == ["ann"]
-    assert latest(records)["label"].fillna(-1).tolist() == [2, -1, 1]
-    asked = [order.documents[order.place[pair]].judges for pair in zip(records["qid"], records["docno"], strict=True)]
-    assert records["judges"].tolist() == asked
-    assert set(asked) == {1, 2}
-    assert browser.execute_script("return window.ran") is None
-
-
 def test_nothing_is_wider_than_the_window(plan: Plan, browser, accessible, tmp_path: Path) -> None:
     """The pages of a judge and the organiser fit the window, and so do the buttons of a judge; axe finds no barrier."""
     names = "not relevant,related,highly relevant,perfectly relevant"
@@ -262,10 +232,12 @@ def test_nothing_is_wider_than_the_window(plan: Plan, browser, accessible, tmp_p
             try:
                 browser.get(links[ORGANISER])
                 fits(browser)
-                accessible(browser)
+                if width < 500:  # as wide, the organiser's test asks axe
+                    accessible(browser)
                 Page(browser, links["ann"])
                 fits(browser)
-                accessible(browser)
+                if width > 500:
+                    accessible(browser)
                 shown = [
                     each for each in browser.find_elements(By.CSS_SELECTOR, ".answer button") if each.is_displayed()
                 ]

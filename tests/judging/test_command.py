@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 from pathlib import Path
@@ -18,7 +19,7 @@ from pt_active.cli.judging import Setting
 from pt_active.cli.options import Meant
 from pt_active.cli.project import FILE
 from pt_active.judging.server.serve import listening
-from pt_active.judging.server.store import Entry, Store, stored_records
+from pt_active.judging.server.store import Entry, Lock, Store, stored_records
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +64,12 @@ def test_a_second_server_of_a_plan_is_told_of_the_first(plan: Path, tmp_path: Pa
     def said() -> str:
         return CliRunner().invoke(app, [str(word) for word in second]).stderr
 
-    with served(plan, "--judges", "ann", "--port", "0", "--store", str(tmp_path / "one.sqlite")) as (run, _):
-        told = said()
-        assert f"warning: {plan}: the process {run.pid} on " in told
-        assert "lets people judge it too, into another file: both give out the same documents" in told
-    assert "in another file" not in said()
+    first = Lock(plan)
+    told = said()
+    assert f"warning: {plan}: the process {os.getpid()} on " in told
+    assert "lets people judge it too, into another file: both give out the same documents" in told
+    first.release()
+    assert "into another file" not in said()
     assert not plan.with_name(f"{plan.name}-lock").exists()
     taken.close()
 

@@ -237,7 +237,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(rows=ROWS)
 def test_tables_keep_whatever_people_wrote(
     tmp_path_factory: pytest.TempPathFactory, plan: Plan, rows: list[Any]

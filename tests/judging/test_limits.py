@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,8 +24,9 @@ def site(graded, tmp_path: Path) -> Site:
 
 
 @pytest.fixture
-def page(site: Site) -> Iterator[str]:
-    """The page of a judge, of a site that is served by a thread of this process."""
+def page(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The page of a judge, of a site that is served by a thread of this process, which waits for no next request."""
+    monkeypatch.setattr(serve.uvicorn, "Config", partial(serve.uvicorn.Config, timeout_keep_alive=0.1))
     with in_thread(site) as links:
         yield links["ann"]
 

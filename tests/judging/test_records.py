@@ -149,8 +149,8 @@ def test_a_document_that_waits_for_another_judge_has_no_label_yet() -> None:
 SAID = st.tuples(*map(st.sampled_from, (["d1", "d2"], ["a", "b", "adjudicator"], [None, 0, 1])))
 
 
-@settings(max_examples=20)
-@given(st.lists(SAID, min_size=1, max_size=8), st.integers(1, 2), st.randoms(use_true_random=False))
+@settings(max_examples=8)
+@given(st.lists(SAID, min_size=1, max_size=6), st.integers(1, 2), st.randoms(use_true_random=False))
 def test_labels_that_changed_are_those_of_the_records_one_after_the_other(rows, judges, random) -> None:
     came = records(*[(*row, f"2026-03-01T10:00:0{number}Z") for number, row in enumerate(rows)]).assign(judges=judges)
     kinds: dict[str, set[int]] = {}
@@ -184,7 +184,7 @@ def any_records(draw: st.DrawFn) -> pd.DataFrame:
     return checked_records(frame.assign(label=frame["label"].where(frame["status"] == "judged"), time=time, plan="ab"))
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(frame=any_records())
 def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, frame: pd.DataFrame) -> None:
     folder = tmp_path_factory.mktemp("records")

@@ -148,12 +148,11 @@ def test_the_differences_of_judges_that_agree_are_known_to_be_0(budget: int) -> 
     assert "known to be 0" in lacking.note
 
 
-def test_pairs_that_one_judge_did_not_grade_are_refused_or_left_out() -> None:
+def test_pairs_that_one_judge_did_not_grade_are_left_out_and_counted() -> None:
     _, judges = world(60, 5, (0.2, 0.3))
     judges["judge1"] = judges["judge1"].iloc[:40]
-    with pytest.raises(ValueError, match="'judge1' has no label for 20 pairs that others graded"):
-        judged_pool(judges)
-    assert len(judged_pool(judges, common=True)[0]) == 40
+    with pytest.warns(UserWarning, match="20 pairs are left out, which 'judge1' did not grade and others did"):
+        assert len(judged_pool(judges)[0]) == 40
 
 
 def test_past_labels_teach_the_errors_of_a_judge() -> None:

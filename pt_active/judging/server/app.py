@@ -29,7 +29,14 @@ from pt_active.frames.visible import json_text
 from pt_active.judging.records import record_lines
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
-from pt_active.judging.server.security import MOST_SENT, ORGANISER, SafeHeaders, body_of, from_another_site, hashed
+from pt_active.judging.server.security import (
+    MOST_SENT,
+    ORGANISER,
+    body_of,
+    from_another_site,
+    hashed,
+    with_safe_headers,
+)
 from pt_active.judging.server.store import BUSY, is_busy
 from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
 
@@ -74,7 +81,9 @@ class Site:
         routes = [Route(f"{who}{name}", self._for(page, who == organise), methods=[m]) for who, name, page, m in pages]
         failures = {HTTPException: self._failed, sqlite3.Error: self._disk_failed}
         common = [Route("/files/{name}", self._file), Route("/health", self._health)]
-        return Starlette(routes=[*common, *routes], middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
+        return Starlette(
+            routes=[*common, *routes], middleware=[Middleware(with_safe_headers)], exception_handlers=failures
+        )
 
     def _for(self, page: Page, organiser: bool) -> Page:
         async def guarded(request: Request) -> Response:
@@ -123,7 +132,7 @@ class Site:
 
     async def _judge_page(self, request: Request) -> Response:
         values = judge_values(self.campaign.store.plan, request.state.name, self.campaign.grades, self.guideline)
-        return self._page("judge.html.jinja", **values, offline=None)
+        return self._page("judge.html.jinja", **values)
 
     async def _work(self, request: Request) -> Response:
         return _json(await self.campaign.work_for(request.state.name))

@@ -35,21 +35,18 @@ HEADERS = {
 """What every answer says to the browser: run nothing but this server's own files, and tell nobody where you are."""
 
 
-class SafeHeaders:
-    """Puts `HEADERS` on every answer, also on those about errors."""
+def with_safe_headers(app: ASGIApp) -> ASGIApp:
+    """The application, with `HEADERS` on every answer, also on those about errors."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self._app(scope, receive, send_safely if scope["type"] == "http" else send)
+        await app(scope, receive, send_safely if scope["type"] == "http" else send)
+
+    return answer
 
 
 def hashed(token: str) -> bytes:

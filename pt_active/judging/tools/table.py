@@ -151,4 +151,4 @@ def write_xlsx(worklist: Worklist) -> dict[str, str | bytes]:
 def _rows(worklist: Worklist) -> Iterator[list[str]]:
     for item in worklist:
         query, text = visible(item.query), visible(item.text)
-        yield [item.qid, item.docno, query, text, "", "", worklist.annotator, "", worklist.plan]
+        yield [item.qid, item.docno, query, text, "", "", "", "", worklist.plan]

@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, level, number, positive, shown, some
+from pt_active.frames.checks import how_many, level, number, positive, shown, some
 from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.new_queries import ByQuery, expected_spread
 from pt_active.inference.replay import Method
@@ -257,10 +257,10 @@ class Aim:
         level("confidence", self.confidence)
         if not 1 - self.confidence < number("power", self.power) < 1:
             least = f"{1 - self.confidence:.2g} (the level of the test)"
-            raise ArgumentError(Argument("power"), f" must lie between {least} and 1, got {self.power}")
+            raise ValueError(f"power must lie between {least} and 1, got {self.power}")
         given = self.difference
         if given is not None and not (np.isfinite(number("difference", given)) and given != 0):
-            raise ArgumentError(Argument("difference"), f" must be a number other than 0, got {given}")
+            raise ValueError(f"difference must be a number other than 0, got {given}")
         if self.width is not None:
             positive("width", self.width)
 

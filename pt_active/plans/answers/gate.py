@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, within
+from pt_active.frames.checks import within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.new_queries import NEW, POPULATIONS, THESE, check_population
 from pt_active.inference.stopping.bets import excluded
@@ -51,9 +51,9 @@ class Rule(NamedTuple):
     def of(cls, name: str, margin: float | None) -> Rule:
         """The rule that was asked for."""
         if name not in RULES:
-            raise ArgumentError(Argument("rule", name), f" is unknown; it is one of {', '.join(RULES)}")
+            raise ValueError(f'rule="{name}" is unknown; it is one of {", ".join(RULES)}')
         if name == NON_INFERIOR and margin is None:
-            raise ArgumentError(Argument("margin", ...), " is needed: by how much may the candidate be worse?")
+            raise ValueError("margin is needed: by how much may the candidate be worse?")
         return cls(name, 0.0 if margin is None else float(within("margin", margin, 0.0)))
 
     @property
@@ -176,10 +176,9 @@ class Gate(Printed):
 def population_asked(queries: str | None) -> str:
     """The queries that a gate decides for; it has no default, since the answer differs."""
     if queries is None:
-        raise ArgumentError(
-            Argument("queries", ...),
-            f" is needed: {NEW!r} decides for queries like those of the pool, such as tomorrow's, of which these are a "
-            f"sample; {THESE!r} for these alone",
+        raise ValueError(
+            f"queries is needed: {NEW!r} decides for queries like those of the pool, such as tomorrow's, of which "
+            f"these are a sample; {THESE!r} for these alone"
         )
     return check_population(queries)
 

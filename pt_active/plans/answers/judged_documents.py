@@ -11,7 +11,6 @@ from typing import Any
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown
@@ -349,15 +348,13 @@ def judged_documents(
     if not (nested or served_family):
         drawing = rounds[0].sample.design.drawing
         served = "nDCG, AP and additive measures" if by_surprises else "additive measures"
-        raise ArgumentError(
+        raise ValueError(
             f"{how.measure} cannot be estimated from this plan: labels of documents drawn by {drawing} serve {served}, "
-            "such as DCG. Those of a plan with ",
-            Argument("design", "depth"),
-            " serve every measure",
+            'such as DCG. Those of a plan with design="depth" serve every measure'
         )
     line = label_calibration(pool, how.measure, label, round_chance(pool, rounds))
     first = rounds[0].sample
-    otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ()
+    otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ""
     unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise, strays=strays)
     label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(

@@ -191,7 +191,7 @@ def _judged(
     """Measure the drawn queries of a pool; ``model`` is float64[m, k], and ``label`` int64[N]."""
     measure, sampled = how.measure, pool.select(sample.rows)
     known, seen = label[np.isin(pool.query_of_document, sample.rows)], sampled.seen(measure)
-    otherwise = () if sample.repeated else LOOK_SO_FAR
+    otherwise = "" if sample.repeated else LOOK_SO_FAR
     missing = missing_pairs(sampled.keys, seen & (known < 0), how.missing, otherwise=otherwise, strays=strays)
     line = None if sample.census else label_calibration(sampled, measure, known, query_chance(sampled, sample))
     replays = QueryReplays(pool, sample, measure, label)

@@ -11,7 +11,7 @@ from typing import Any
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.frames.checks import Argument, ArgumentError, level, positive
+from pt_active.frames.checks import level, positive
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
 from pt_active.inference.rounds import judged_before
@@ -42,8 +42,10 @@ def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
     if looks not in (None, ALWAYS, PLANNED):
         raise ValueError(f"unknown looks {looks!r}; it is one of {ALWAYS}, {PLANNED}, or None for the end alone")
     if looks == PLANNED and not in_parts(tables):
-        other = Argument("looks", ALWAYS), " if the plan has an order, or, once at the end, ", Argument("looks", None)
-        raise ArgumentError(Argument("looks", looks), " is for plans that come in parts; use ", *other)
+        raise ValueError(
+            f'looks="{PLANNED}" is for plans that come in parts; use looks="{ALWAYS}" if the plan has an order, or, '
+            "once at the end, looks=None"
+        )
     return looks
 
 
@@ -69,9 +71,7 @@ class Question:
         if self.margin is not None:
             positive("margin", self.margin)
         if len(self.pair) == 1 and self.margin is None:
-            raise ArgumentError(
-                "the plan has one ranker: pass ", Argument("margin", asked=True), ", how far off its estimate may be"
-            )
+            raise ValueError("the plan has one ranker: pass margin=, how far off its estimate may be")
 
     @property
     def compared(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, number, shown, some, within
+from pt_active.frames.checks import how_many, number, shown, some, within
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
@@ -242,10 +242,10 @@ class Outlook(Printed):
         """
         aim = Aim(confidence, power, difference, width)
         if (width is None) == (difference is None):
-            raise ArgumentError.either("width", "difference")
+            raise ValueError("pass either width= or difference=, and not both")
         within("query_cost", query_cost, 0)
         if query_cost and self.queries == THESE:
-            raise ArgumentError(Argument("query_cost"), " is for new queries; say ", Argument("queries", NEW))
+            raise ValueError('query_cost= is for new queries; say queries="new"')
         rows = []
         for method in self.curves:
             curve, budget = _least(self._curve(method), aim, query_cost)
@@ -281,11 +281,11 @@ class Outlook(Printed):
         """
         aim = Aim(confidence, power, difference)
         if self.queries != THESE:
-            raise ArgumentError("labels until a verdict are forecast only for ", Argument("queries", THESE))
+            raise ValueError('labels until a verdict are forecast only for queries="these"')
         methods = [each for each in self.curves if not each.of_documents or each.design == SUCCESSIVE]
         if not methods:
-            said = "no method draws one unit after the other; add one of queries, or documents with "
-            raise ArgumentError(said, Argument("design", SUCCESSIVE))
+            said = "no method draws one unit after the other; add one of queries, or documents with design="
+            raise ValueError(f'{said}"{SUCCESSIVE}"')
         if left := [each.design for each in self.curves if each not in methods]:
             warnings.warn(f"{some(left)} draws nothing one by one: see budget_for(difference=…)", stacklevel=2)
         rows = []

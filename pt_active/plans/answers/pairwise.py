@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many
+from pt_active.frames.checks import how_many
 from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.new_queries import NEW
@@ -144,10 +144,9 @@ def _ends(state: Status) -> str:
 
 def check_pairs_asked(looks: str | None, margin: float | None) -> None:
     """Raise if the state of all pairs together is asked for with what only that of one pair can have."""
-    names = Argument("first", asked=True), " and ", Argument("second", asked=True)
     for asked, given in (("margin", margin is not None), ("looks", looks is None)):
         if given:
-            raise ArgumentError(Argument(asked, asked=True), " is for one pair: pass ", *names)
+            raise ValueError(f"{asked}= is for one pair: pass first= and second=")
 
 
 def pair_status(

@@ -9,7 +9,6 @@ from functools import cached_property
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.judged import Contrast
@@ -148,14 +147,11 @@ class _Documents(UnitSource):
         sample = tables.rounds[0].sample
         found = succession_of(sample, Costs(pool.indptr, pool.document_cost, manifest.arguments.per_query))
         if found is None:
-            other = ", or make a plan with ", Argument("design", "successive")
-            parted = in_parts(tables)
-            raise ArgumentError(
-                f"the documents were drawn at once, by {manifest.arguments.design}, so nothing can be proved "
-                "after each label; when everything is judged, use ",
-                Argument("looks", None),
-                *((", after each of its parts ", Argument("looks", PLANNED)) if parted else ()),
-                *(other if has_rank_form(tables.measure) else ()),
+            at_parts = f', after each of its parts looks="{PLANNED}"' if in_parts(tables) else ""
+            other = ', or make a plan with design="successive"' if has_rank_form(tables.measure) else ""
+            raise ValueError(
+                f"the documents were drawn at once, by {manifest.arguments.design}, so nothing can be proved after "
+                f"each label; when everything is judged, use looks=None{at_parts}{other}"
             )
         self.succession, number = found, len(found.order)
         cost = np.diff(found.spent, prepend=0.0)

@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, within
+from pt_active.frames.checks import within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.columns import with_string_ids
 from pt_active.inference.documents import expected_variance
@@ -51,9 +51,9 @@ def size_frame(
     graded = graded_pool(pool, measure, per_query)
     drawing = design or graded.usual_drawing
     if drawing == SURPRISES:
-        raise ArgumentError(
-            "a frame of sizes does not hold which labels raise a measure, as surprises need: pass ",
-            *(Argument("level", "query"), ", or ", Argument("design", "depth"), ", or draw with Plan.create"),
+        raise ValueError(
+            "a frame of sizes does not hold which labels raise a measure, as surprises need: pass "
+            'level="query", or design="depth", or draw with Plan.create'
         )
     defensive = usual_variance(graded.seen.form) if defensive is None else defensive
     sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True))
@@ -68,12 +68,7 @@ def size_frame(
 def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: Seed) -> pd.DataFrame:
     """Draw from a frame of `size_frame`, whatever the order of its rows."""
     if budget is None:
-        raise ArgumentError(
-            "documents are drawn to a budget: pass ",
-            Argument("budget", asked=True),
-            ", and not ",
-            Argument("draws", asked=True),
-        )
+        raise ValueError("documents are drawn to a budget: pass budget=, and not draws=")
     sizes = with_string_ids(sizes).sort_values(["qid", "doc_place", "docno"]).reset_index(drop=True)
     query, qids = pd.factorize(sizes["qid"])
     indptr = np.searchsorted(query, np.arange(len(qids) + 1))
@@ -110,11 +105,9 @@ def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
 def budget_of_documents(arguments: PlanArguments) -> float:
     """What the first round may spend."""
     if arguments.budget is None or arguments.draws is not None:
-        asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
-        raise ArgumentError("documents are drawn to a budget: pass ", *asked, ", with ", Argument("level", "document"))
+        raise ValueError('documents are drawn to a budget: pass budget=, and not draws=, with level="document"')
     if arguments.replace:
-        both = Argument("replace", True), " does not go with ", Argument("level", "document")
-        raise ArgumentError("a document is judged once: ", *both)
+        raise ValueError('a document is judged once: replace=True does not go with level="document"')
     within("defensive", arguments.defensive, 0)
     return float(arguments.budget)
 

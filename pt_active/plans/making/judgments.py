@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import ArgumentError, agreeing, how_many, shown, some
+from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import place_of, refuse_rows
 from pt_active.frames.qrels import LOOK_SO_FAR, checked_qrels
 from pt_active.frames.records import (
@@ -90,7 +90,7 @@ def check_settled(documents: pd.DataFrame, records: pd.DataFrame | None) -> None
     if len(waiting):
         pairs = some(waiting.itertuples(index=False, name=None))
         counted = f"{how_many('document', len(waiting), 'has')} a label that does not count yet: {pairs}"
-        raise ArgumentError(f"{counted}; let another judge see them", *LOOK_SO_FAR)
+        raise ValueError(f"{counted}; let another judge see them{LOOK_SO_FAR}")
 
 
 def changed_of(records: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, shown, within
+from pt_active.frames.checks import shown, within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource, plan_manifest
@@ -63,7 +63,7 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: S
     move a query in the order, as long as q stays proportional.
     """
     if (budget is None) == (draws is None):
-        raise ArgumentError.either("budget", "draws")
+        raise ValueError("pass either budget= or draws=, and not both")
     order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
     q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
     rng, clock = np.random.default_rng(seed), clocks(seed, queries["qid"])[order]
@@ -92,11 +92,9 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
     if order == "sorted":
         return tables.assessments
     if not (has_order(tables) or in_parts(tables)):
-        raise ArgumentError(
-            Argument("order", order),
-            " needs a plan of queries without replacement, or one of documents with ",
-            Argument("design", "successive"),
-            "; documents of other rounds can only be used as a whole",
+        raise ValueError(
+            f'order="{order}" needs a plan of queries without replacement, or one of documents with '
+            'design="successive"; documents of other rounds can only be used as a whole'
         )
     if not tables.rounds:
         place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
@@ -117,11 +115,10 @@ def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:
     draws = manifest.arguments.draws
     if draws is not None and not np.allclose(before.cost, before.cost[0], rtol=1e-9, atol=0):
         # What the draws cost depends on which queries came, and so would the end of the extended plan: a bias.
-        raise ArgumentError(
-            "the plan was made with a number of draws, ",
-            Argument("draws", draws),
-            ", and its queries differ in cost, so an extension would be biased: make a new plan with more draws and "
-            "the same seed and share of p (`defensive`), which begins with these queries",
+        raise ValueError(
+            f"the plan was made with a number of draws, draws={draws}, and its queries differ in cost, so an extension "
+            "would be biased: make a new plan with more draws and the same seed and share of p (`defensive`), which "
+            "begins with these queries"
         )
     q, priority = (tables.queries[column].to_numpy(dtype=np.float64) for column in ("q_prob", "q_priority"))
     total = manifest.limit + budget
@@ -165,10 +162,9 @@ class DrawingOrder:
         queries = tables.queries
         priority = queries["q_priority"].to_numpy(dtype=np.float64)
         if np.isnan(priority).any():
-            raise ArgumentError(
+            raise ValueError(
                 "the plan draws with replacement, so its sample has no order and can only be used as a whole; judge "
-                "all that it asks for and compare, or make a plan with ",
-                Argument("replace", False),
+                "all that it asks for and compare, or make a plan with replace=False"
             )
         rows = np.argsort(priority, kind="stable")
         rows = rows[np.isfinite(priority[rows])]

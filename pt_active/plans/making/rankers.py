@@ -74,10 +74,9 @@ def named_pair(
     if len(names) < 2:
         raise ValueError(f"a comparison needs two {kind}s; this {where} has only {checks.shown(names[0])}")
     if len(names) > 2 and (first is None or second is None):
-        both = checks.Argument("first"), " and ", checks.Argument("second")
         listed = checks.some(names, 20)
         instead = "; or rank them all" if or_all else ""
-        raise checks.ArgumentError(f"name the {kind}s to compare, as ", *both, f", of {listed}{instead}")
+        raise ValueError(f"name the {kind}s to compare, as first= and second=, of {listed}{instead}")
     first = first or next(name for name in names if name != second)
     chosen = (first, second or next(name for name in names if name != first))
     for name in chosen:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, Argument, ArgumentError, shown, transformer
+from pt_active.frames.checks import HELP, shown, transformer
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, ranker_names, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.relevance.digits import rounded_grades
@@ -320,9 +320,7 @@ def _warn_of_few(frame: pd.DataFrame, labels: np.ndarray) -> None:
 
 def _checked_max_grade(max_grade: int) -> int:
     if not (isinstance(max_grade, (int, np.integer)) and 1 <= max_grade <= HIGHEST_LABEL):
-        raise ArgumentError(
-            Argument("max_grade"), f" must be a whole number from 1 to {HIGHEST_LABEL}, got {shown(max_grade)}"
-        )
+        raise ValueError(f"max_grade must be a whole number from 1 to {HIGHEST_LABEL}, got {shown(max_grade)}")
     return int(max_grade)
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from pt_active import DCG, ColumnCost, LogLengthCost, Plan
 from pt_active.demo.collection import DemoCollection
-from pt_active.frames.checks import ArgumentError
 from pt_active.plans.making.queries import DrawingOrder, draw, extended_by_queries, sample_columns
 from pt_active.sampling.draws import draw_priorities, first_within, prefixes
 from pt_active.sampling.sample import Sample
@@ -119,7 +118,7 @@ def test_a_number_of_draws_goes_on_where_queries_cost_the_same(alike: pd.DataFra
     whole = Plan.create(alike, None, DCG @ 10, ColumnCost(), draws=40, seed=2)
     pd.testing.assert_frame_equal(longer.queries, whole.queries)
     unlike, more = (Plan.create(graded, None, DCG @ 10, draws=draws, seed=2) for draws in (15, 30))
-    with pytest.raises(ArgumentError, match=r"made with a number of draws, draws=15, and its queries differ in cost"):
+    with pytest.raises(ValueError, match=r"made with a number of draws, draws=15, and its queries differ in cost"):
         unlike.extend(150)
     assert in_order(more)[:15] == in_order(unlike)
 

@@ -2,7 +2,6 @@
 // One document at a time. An answer is first kept in this browser, then sent, and counts as kept when the server has it.
 (() => {
   const $ = (id) => document.getElementById(id);
-  const offline = $("offline") ? JSON.parse($("offline").textContent) : null;
   const key = `pt-active ${document.body.dataset.key} `;
   const grades = Number(document.body.dataset.grades);
   const TAKEN_BACK = "taken back", LOW = 5, AT_ONCE = 50, SLOWEST = 15000, POLL = 15000;
@@ -38,7 +37,7 @@
   };
 
   const send = async () => {
-    if (sending || !unsent.size || ended || offline) { status(); return; }
+    if (sending || !unsent.size || ended) { status(); return; }
     sending = true;
     const records = [...unsent.values()].slice(0, AT_ONCE);
     status();
@@ -70,7 +69,6 @@
 
   const load = async () => {
     if (loading || ended) return;
-    if (offline) { if (!state) take({ documents: offline.documents, recent: [], progress: null }); return; }
     loading = true;
     try {
       const answer = await fetch("work", { signal: AbortSignal.timeout(20000) });
@@ -96,11 +94,11 @@
     for (let at = queue.length - 1; at > 0; at--) if (!wanted.has(idOf(queue[at]))) queue.splice(at, 1);
     const here = new Set(queue.map(idOf));
     content.documents.filter((task) => !here.has(idOf(task)) && !answered.has(idOf(task))).forEach((task) => queue.push(task));
-    state = content.progress || { mine: 0, seconds: null, settled: 0, all: content.documents.length };
+    state = content.progress;
     if (state.paused) { queue.length = 0; looking = -1; show(); }
     else if (!shown && looking < 0) show();
     clearTimeout(poll);
-    if (!queue.length && !offline) poll = setTimeout(load, POLL);
+    if (!queue.length) poll = setTimeout(load, POLL);
   };
 
   // --- what is shown -------------------------------------------------------------------------------------------------
@@ -174,7 +172,6 @@
   const idle = () => {
     let said = "There is nothing for you to judge right now. This page checks again by itself.";
     if (state && state.paused) said = "The organiser has paused the judging. This page continues by itself.";
-    else if (offline) said = "That was all. Save your labels and send the file to the organiser.";
     else if (state && state.settled >= state.all) said = "Everything is judged. Thank you!";
     $("idle").textContent = ended || said;
     $("idle").focus();
@@ -186,7 +183,6 @@
     const waiting = unsent.size, kept = $("kept");
     let said = "All labels are saved";
     if (ended) said = ended;
-    else if (offline) said = `${many(answers().length, "answer")} kept in this browser`;
     else if (refused.size) said = `${many(refused.size, "answer")} could not be saved: ${[...refused.values()].at(-1)}`;
     else if (!connected) said = waiting ? `No connection: ${many(waiting, "label")} kept in this browser; they will be sent again` : "No connection; trying again";
     else if (waiting) said = `Sending ${many(waiting, "label")}`;
@@ -196,10 +192,10 @@
     kept.dataset.waiting = String(waiting);
     if (!state) return;
     const pace = state.seconds ? `, ${Math.round(state.seconds)} s each` : "";
-    const mine = offline ? answers().length : Math.max(state.mine, 0) + waiting;
-    $("done").textContent = offline ? `${mine} of ${state.all} done` : `${mine} done by you${pace}; all judges together: ${state.settled} of ${state.all}`;
+    const mine = Math.max(state.mine, 0) + waiting;
+    $("done").textContent = `${mine} done by you${pace}; all judges together: ${state.settled} of ${state.all}`;
     $("progress").max = state.all || 1;
-    $("progress").value = offline ? mine : state.settled;
+    $("progress").value = state.settled;
   };
 
   // --- what a judge does ---------------------------------------------------------------------------------------------
@@ -287,38 +283,10 @@
   try { theme(localStorage.getItem("pt-active theme")); } catch { /* the system's colours stay */ }
 
   addEventListener("online", () => { wait = 1000; send(); load(); });
-  addEventListener("beforeunload", (event) => { if (unsent.size && !offline) event.preventDefault(); });
-
-  // --- without a server ----------------------------------------------------------------------------------------------
-
-  const answers = () => [...unsent.values()];
-
-  const asked = new Map(offline ? offline.documents.map((task) => [idOf(task), task.judges]) : []);
-
-  const saved = () => answers().map((record) => JSON.stringify({
-    qid: record.qid, docno: record.docno, label: record.label, annotator: offline.annotator, status: record.status,
-    time: new Date(record.at).toISOString(), note: record.note, plan: offline.plan,
-    judges: asked.get(idOf(record)) ?? 1,
-  }) + "\n").join("");
-
-  if (offline) {
-    $("save").addEventListener("click", () => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([saved()], { type: "application/x-ndjson" }));
-      link.download = offline.file;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    });
-  }
+  addEventListener("beforeunload", (event) => { if (unsent.size) event.preventDefault(); });
 
   if (matchMedia("(max-width: 50rem)").matches) $("guideline").open = false;
   recall();
-  if (offline) {
-    const tasks = new Map(offline.documents.map((task) => [idOf(task), task]));
-    const last = new Map();
-    answers().forEach(({ status, label, note, ...record }) => { last.delete(idOf(record)); last.set(idOf(record), { status, label, note }); });
-    last.forEach((said, id) => { if (tasks.has(id)) history.push({ task: tasks.get(id), said }); });
-  }
   load();
   send();
 })();

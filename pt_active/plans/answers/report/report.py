@@ -13,7 +13,6 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.inference.ties import difference
@@ -217,7 +216,7 @@ def _ahead(
 def _check_status(status: Status, result: Result) -> None:
     """Raise if the status is of another measure, of other rankers or of other labels than the result."""
     if isinstance(result, Ranking):
-        raise ArgumentError("a status is of two rankers: name them as ", Argument("first"), " and ", Argument("second"))
+        raise ValueError("a status is of two rankers: name them as first= and second=")
     pair = (result.first, result.second) if isinstance(result, Comparison) else (result.name, None)
     if (status.first, status.second, status.measure) != (*pair, result.basis.measure):
         other = " − ".join(filter(None, pair))
