@@ -212,7 +212,7 @@ def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str
     if plan.tables.rounds and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
-    more = command_line("extend", labels.plan, "--budget", budget, "--out", beside(labels.plan, "-more"))
+    more = command_line("plan", "--extend", labels.plan, "--budget", budget, "--out", beside(labels.plan, "-more"))
     return f"Next, draw more:\n  {more}"
 
 

@@ -74,12 +74,6 @@ COMMANDS: Mapping[str, Listed] = {
         "Write everything that a plan and its labels show into one file.",
         "pt-active report my-plan judged.csv --out report.html",
     ),
-    "extend": Listed(
-        FURTHER,
-        "plans",
-        "Choose more to judge: what comes next in the order of the plan, or another sample.",
-        "pt-active extend my-plan --budget 200 --out my-plan-2",
-    ),
     "gate": Listed(
         FURTHER,
         "answers",
@@ -102,7 +96,7 @@ COMMANDS: Mapping[str, Listed] = {
         FURTHER,
         "replays",
         "Plan, judge and compare on a simulated collection, where the truth is known.",
-        "pt-active demo --out demo-out",
+        "pt-active demo",
     ),
     "export": Listed(
         JUDGES,

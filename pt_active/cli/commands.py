@@ -124,13 +124,12 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
         told, root = "", context.find_root()
         silent = contextlib.redirect_stderr(io.StringIO()) if root.params["quiet"] else contextlib.nullcontext()
         with silent, options_named(context):
-            of_init = context.info_name == "init"  # which goes on from the file that it writes
-            _check_taken(context, {*shared, *(["project"] if takes and not of_init else [])})
+            _check_taken(context, {*shared, *(["project"] if takes else [])})
             given = {name: value for name, value in root.params.items() if name in shared and _is_typed(root, name)}
             arguments |= shared | given
             if takes:
                 typed = given | {name: value for name, value in arguments.items() if _is_typed(context, name)}
-                taken, told = _from_project(context, typed, arguments["out"] if of_init else root.params["project"])
+                taken, told = _from_project(context, typed, root.params["project"])
                 arguments |= taken
                 _check_given(context, arguments, required)
             for name, kind in bundles.items():

@@ -10,7 +10,7 @@ from typing import Any
 from pt_active.answers.comparison import Answers
 from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
-from pt_active.cli.commands import option
+from pt_active.cli.commands import of_every_command, option
 from pt_active.cli.files import RunFiles, named_file
 from pt_active.cli.fits import Finding, findings
 from pt_active.cli.options import MEASURES, JudgingCosts, Meant
@@ -36,14 +36,14 @@ class Made:
     """What is made, now and by pt-active plan."""
 
     folder: Path = option(Path("my-plan"), "The folder that pt-active plan will create.", "DIR", typed="--plan")
-    out: Path = option(FILE, "The project file to create, or to change.", "FILE")
     measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME", **MEASURES)
     budget: float | None = option(None, "The most documents that people can judge; left out, budget advises.")
+    project: Path | None = of_every_command(None)
 
 
 def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answer:
     """Check that your files fit together, and record them in pt-active.toml."""
-    folder, out, measure, budget = made.folder, made.out, made.measure, made.budget
+    folder, out, measure, budget = made.folder, made.project or FILE, made.measure, made.budget
     budget = None if budget is None else positive("budget", budget)
     before = _before(out, bool(given.answers))
     if given.answers:
@@ -81,7 +81,7 @@ def _before(out: Path, of_answers: bool) -> dict[str, Any]:
         return {}
     values = Project.read(out).values
     if ("pool" in values) != of_answers:
-        raise FileExistsError(f"{out} is a project of {'runs' if of_answers else 'a pool'}; choose another --out")
+        raise FileExistsError(f"{out} is a project of {'runs' if of_answers else 'a pool'}; choose another --project")
     own = {key_of("init", name) for name in COMMANDS["init"]}
     return {key: value for key, value in values.items() if key not in own}
 

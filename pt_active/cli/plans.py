@@ -1,10 +1,10 @@
-"""Commands that choose what people should judge: budget, plan and extend."""
+"""Commands that choose what people should judge: budget and plan."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from pt_active.cli.options import (
     confidence_level,
     design_choices,
     label_files,
-    plan_folder,
     random_seed,
 )
 from pt_active.cli.project import FILE
@@ -39,12 +38,14 @@ from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
 
+_NO_MEASURE = "pass what to estimate, such as --measure DCG@10"
+
 
 @dataclass(frozen=True)
 class Sampling:
     """How a plan samples."""
 
-    measure: str = option(MISSING, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME", **MEASURES)
+    measure: str | None = option(None, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME", **MEASURES)
     budget: float | None = option(None, "The most that judging may cost; by default each document costs 1.")
     level: str | None = option(
         None,
@@ -74,10 +75,15 @@ def plan(
     source: PoolFiles,
     prices: JudgingCosts,
     out: Path = option(MISSING, "The folder to create.", "DIR"),
+    extend: Path | None = option(None, "A plan to add to, in its order or by another sample.", "PLAN"),
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
     check_new(out)
+    if extend is not None:
+        return _extended(extend, sampling, source, prices, out)
     cost, how = prices.of_judging(), sampling.how()
+    if sampling.measure is None:
+        raise ValueError(_NO_MEASURE)
     source.check()
     frame, queries = source.read(prices, sampling.measure)
     highest = len(grade_columns(frame.columns)) - 1
@@ -88,16 +94,13 @@ def plan(
     return _planned(made, out, frame.attrs.get("grade_model", ""))
 
 
-def extend(
-    plan: Path = plan_folder(),
-    out: Path = option(MISSING, "The folder to create.", "DIR"),
-    budget: float = option(MISSING, "The most that the additional judging may cost."),
-    texts: Path | None = option(None, "Document texts, for the judges.", "FILE"),
-) -> Answer:
-    """Choose more to judge: what comes next in the order of the plan, or another sample by the same grades."""
-    check_new(out)
+def _extended(plan: Path, sampling: Sampling, source: PoolFiles, prices: JudgingCosts, out: Path) -> Answer:
+    """Add to a plan."""
+    given = replace(sampling, budget=None), replace(source, texts=None), prices
+    if extra := dict.fromkeys(word for each in given for word in words_of(each) if word[:2] == "--"):
+        raise ValueError(f"a plan goes on as it began; leave out {', '.join(extra)}")
     loaded = Plan.load(plan)
-    made = loaded.extend(budget, texts=texts_for(loaded, texts, warned=False)).save(out)
+    made = loaded.extend(sampling.how()["budget"], texts=texts_for(loaded, source.texts, warned=False)).save(out)
     store = kept_at(plan)
     return _planned(made, out, store=["--store", store] if store.exists() else [])
 
@@ -149,7 +152,7 @@ def budget(
     if plan is None:
         source.check()
         if (measure := wanted.measure) is None:
-            raise ValueError("pass what to estimate, such as --measure DCG@10")
+            raise ValueError(_NO_MEASURE)
         frame, queries = source.read(prices, measure)
         outlook, grades = Outlook.of(frame, queries, measure, cost, **wanted.fields), frame.attrs.get("grade_model", "")
         priced, unit = repr(cost), unit_of(cost)
@@ -219,5 +222,5 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path) -> str:
     if not (ordered or arguments.level == "document"):
         again = f"--budget {rounded_up(row['budget'])} --seed {arguments.seed}"
         return f"{lack}: plan again as before, but with {again}."
-    more = command_line("extend", folder, "--budget", rounded_up(lacking), "--out", beside(folder, "-more"))
+    more = command_line("plan", "--extend", folder, "--budget", rounded_up(lacking), "--out", beside(folder, "-more"))
     return f"{lack}. Next, draw {'more' if ordered else 'another sample'}:\n  {more}"

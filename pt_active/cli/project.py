@@ -51,7 +51,6 @@ _OF_COMMANDS = {
     "init": "folder run topics texts train_run train_qrels judge max_grade depth measure budget queries clusters",
     "plan": f"out measure budget seed level design defensive {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
-    "extend": "plan texts",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
     "export": "plan texts grade_names",
     "status": f"{_LABELLED} missing margin looks",
@@ -110,7 +109,9 @@ class Project:
 
         Nothing is taken if another plan than that of the file is typed.
         """
-        takes = COMMANDS[command]
+        takes = ("texts",) if "extend" in typed else COMMANDS[command]
+        if "extend" in typed and not self._is_plan(typed["extend"]):
+            return {}
         if "demo" in typed or ("plan" in typed and not ("plan" in takes and self._is_plan(typed["plan"]))):
             return {}
         displaced = {each for rival, *others in _RIVALS if rival in typed for each in others}

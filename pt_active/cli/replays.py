@@ -130,13 +130,15 @@ def cross_graded(frame: pd.DataFrame, known: pd.DataFrame, path: Path | None) ->
     return frame.assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
 
 
-def demo(out: Path = option(Path("demo-out"), "The folder to create.", "DIR")) -> Answer:
-    """Plan, judge and compare on a simulated collection, where the truth is known."""
+def demo() -> Answer:
+    """Plan, judge and compare on a simulated collection, where the truth is known; the folder demo-out is created."""
     from rich.console import Console
 
     from pt_active.demo.run import run_demo, write_demo
 
-    check_new(out)
+    out = Path("demo-out")
+    if out.exists():
+        raise FileExistsError(f"{out} exists; take it away, or run the demo in another folder")
     with Console(stderr=True).status("simulating, planning, judging …"):
         result = run_demo(SEED)
         write_demo(result, out)

@@ -71,7 +71,7 @@ def test_messages_name_what_is_wrong_and_an_extension_keeps_texts(folder: Path) 
         assert told.exit_code == 2
         assert wanted in told.stderr
     assert "(design: successive)" in run("plan", "--level", "document", "--out", "single")
-    run("extend", "my-plan", "--budget", 10, "--out", "more")
+    run("plan", "--extend", "my-plan", "--budget", 10, "--out", "more")
     assert "status more LABELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")
     assert pd.read_csv("more.csv")["text"].str.startswith("answer ").all()
 

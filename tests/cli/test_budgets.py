@@ -63,18 +63,18 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
     assert run("budget", "plan", "plan.csv", "--width", "1e-9").rstrip().endswith("only judging everything is enough.")
     said = run("budget", "plan", "plan.csv", "--width", "0.05")
     proposed = shlex.split(said.splitlines()[-1])
-    assert proposed[:4] == ["pt-active", "extend", "plan", "--budget"]
+    assert proposed[:5] == ["pt-active", "plan", "--extend", "plan", "--budget"]
     run(*proposed[1:])
     (longer,) = Plan.load("plan-more").manifest["rounds"]
     assert longer["budget"] == 60 + float(proposed[proposed.index("--budget") + 1])
     assert run("budget", "plan", "plan.csv", "--width", "9").rstrip().endswith("The plan's own budget is enough.")
     (more,) = re.findall(
-        r"Next, draw more:\n  pt-active extend plan --budget ([0-9]+)", run("budget", "plan", "--width", "0.05")
+        r"Next, draw more:\n  pt-active plan --extend plan --budget ([0-9]+)", run("budget", "plan", "--width", "0.05")
     )
     assert float(more) > 0
     run("plan", *RUNS, *TRAINING, *PILOT, "--design", "depth", "--measure", "DCG@5", "--out", "depth")
     (more,) = re.findall(
-        r"Next, draw another sample:\n  pt-active extend depth --budget ([0-9]+)",
+        r"Next, draw another sample:\n  pt-active plan --extend depth --budget ([0-9]+)",
         run("budget", "depth", "--width", "0.05"),
     )
     assert float(more) > 0

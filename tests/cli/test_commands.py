@@ -77,7 +77,7 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
     fill("judge-me.csv")
     for copy in ("judged.csv", "judged-so-far.csv"):
         (files / copy).write_text((files / "judge-me.csv").read_text())
-    for name in ("status", "report", "extend"):
+    for name in ("status", "report"):
         example(name)
     gate = invoke(*shlex.split(examples.pop("gate"))[1:])
     assert gate.exit_code in (0, 1, 3), gate.output
@@ -161,4 +161,4 @@ def test_demo(tmp_path, monkeypatch):
     assert 0 < error["model_alone"] < error["passive"]
     by_hand = data("status", folder / "plan", folder / "judgments.csv")["result"]
     assert by_hand == {name: value for name, value in numbers["active"].items() if name != "estimates"}
-    assert complaint("demo") == "demo-out exists; choose another --out"
+    assert complaint("demo") == "demo-out exists; take it away, or run the demo in another folder"

@@ -191,7 +191,7 @@ def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
     for words in (
         ("export", "plan", "--out", "e.csv", "--format", "csv"),
         ("judge", "plan"),
-        ("extend", "plan", "--budget", "20", "--out", "p2"),
+        ("plan", "--extend", "plan", "--budget", "20", "--out", "p2"),
     ):
         assert complaint(*words, "--texts", "other.tsv").startswith(wanted)
     several = Plan.load("plan").assessments["docno"].nunique() - 1

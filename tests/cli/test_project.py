@@ -99,7 +99,7 @@ def test_a_budget_may_come_after_init(files):
     assert tomllib.loads(FILE.read_text()) == before | changed
     arguments = data("plan", "--out", "other")["arguments"]
     assert (arguments["budget"], arguments["seed"], arguments["cost_unit"]) == (30, 3, "average queries")
-    assert "is a project of runs; choose another --out" in complaint("init", "--answers", "answers.csv")
+    assert "is a project of runs; choose another --project" in complaint("init", "--answers", "answers.csv")
 
 
 def test_documents_without_a_text_are_named(files, monkeypatch):
@@ -147,7 +147,7 @@ def test_a_column_that_only_looks_like_weights_is_named(files, name):
 
 @pytest.mark.parametrize("words", [(), ("--project", "mine.toml")])
 def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monkeypatch, words):
-    run("init", *RUNS, "--max-grade", "2", "--budget", "20", "--out", words[1] if words else FILE)
+    run("init", *RUNS, "--max-grade", "2", "--budget", "20", "--project", words[1] if words else FILE)
     file = files / (words[1] if words else FILE)
     (files / "third.run").write_text(ranking(QUERIES, 5))
     file.write_text("# mine\n" + file.read_text().replace("[runs]", '# of 2026\n[runs]\nplan = "third.run"'))
@@ -172,8 +172,8 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
     run("judge", *words)
     assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
     assert not (files / "my-plan-2.sqlite").exists()
-    run("extend", "my-plan-2", "--budget", 5, "--out", "longer")
-    extended = run("extend", "my-plan", "--budget", 4, "--out", "sibling")
+    run("plan", "--extend", "my-plan-2", "--budget", 5, "--out", "longer")
+    extended = run("plan", "--extend", "my-plan", "--budget", 4, "--out", "sibling")
     assert "pt-active judge sibling --store my-plan.sqlite\n" in extended  # which holds the labels so far
     for name, documents in (("longer", 35), ("sibling", 24), ("my-plan-2", 30)):  # the plan that is named, no other
         run("judge", name, "--store", "my-plan.sqlite")
@@ -370,7 +370,7 @@ def test_nothing_is_taken_for_another_plan(files):
 
 def test_files_are_relative_to_the_project(files, monkeypatch):
     (files / "inside").mkdir()
-    run("init", *ALL, "--out", "inside/job.toml", "--plan", "inside/p")
+    run("init", *ALL, "--project", "inside/job.toml", "--plan", "inside/p")
     values = tomllib.loads((files / "inside/job.toml").read_text())
     assert (values["plan"], values["topics"], values["runs"]["new"]) == ("p", "../topics.tsv", "../new.run")
     monkeypatch.chdir(files / "inside")

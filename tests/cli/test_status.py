@@ -181,7 +181,7 @@ def test_labels_come_in_bit_by_bit(judged):
     assert "one look, at the end: the labels so far" in run("status", "plan", "part.csv", "--looks", "end")
     assert "There is one look" not in run("status", "plan", "plan.csv", "--looks", "end")
     strict = ("status", "plan", "plan.csv", "--confidence", "0.999999", "--missing", "nonrelevant")
-    more = re.search(r"Next, draw more:\n  (pt-active extend plan .*)", run(*strict))
+    more = re.search(r"Next, draw more:\n  (pt-active plan --extend plan .*)", run(*strict))
     words, lacking = shlex.split(more[1]), data(*strict)["needed"] - 100
     budget = float(words[words.index("--budget") + 1])
     assert lacking <= budget < 1.01 * lacking + 1
@@ -300,7 +300,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     labels = Plan.load("p1").assessments[["qid", "docno"]]
     labels = labels.assign(label=np.where(np.arange(len(labels)) % 3, 1, 0))
     labels.to_csv("judged.csv", index=False)
-    text = run("extend", "p1", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    text = run("plan", "--extend", "p1", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
     assert "in round 2 (design: depth)" in text
     assert "pt-active judge p2" in text
     second = Plan.load("p2").assessments
@@ -313,7 +313,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     early = data("status", "p2", "judged.csv")
     assert (early["unit"], early["judged"], early["drawn"]) == ("round", 1, 2)
     all_labels = ("status", "p2", "judged.csv", "judged2.csv", "--looks", "end")
-    proposed = re.search(r"pt-active extend p2 --budget ([0-9.]+) --out p2-more", run(*all_labels))
+    proposed = re.search(r"pt-active plan --extend p2 --budget ([0-9.]+) --out p2-more", run(*all_labels))
     state = data(*all_labels)
     assert float(proposed[1]) == pytest.approx(state["needed"] - state["spent"], rel=1e-2)
     found = data("status", "p2", "judged.csv", "judged2.csv")["result"]
@@ -323,10 +323,10 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
 
 def test_queries_are_extended_without_labels(files):
     planned(*TRAINING)
-    text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    text = run("plan", "--extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
     assert "in extension 1 (design: hedged)" in text
     assert "pt-active judge p2" in text
     assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
-    (more,) = re.findall(r"Next, draw more:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
+    (more,) = re.findall(r"Next, draw more:\n  pt-active (plan --extend .*)", run("budget", "plan", "--width", "0.05"))
     run(*shlex.split(more))
     assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]

@@ -79,10 +79,10 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 
-@pytest.mark.parametrize("command", ["export", "extend"])
+@pytest.mark.parametrize("command", ["export", "plan"])
 def test_a_full_disk_is_one_line_and_exit_2(saved: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
-    words = {"export": ["plan", "--format", "csv"], "extend": ["plan", "--budget", 20]}[command]
-    call = [command, saved / words[0], *words[1:], "--out", saved / "new"]
+    words = {"export": [saved / "plan", "--format", "csv"], "plan": ["--extend", saved / "plan", "--budget", 20]}
+    call = [command, *words[command], "--out", saved / "new"]
     code, said = ended(capfd, *call, before=small_files)
     assert code == 2
     assert said.strip().count("\n") == 0
