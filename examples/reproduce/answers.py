@@ -154,21 +154,6 @@ def items_for_power(value: np.ndarray, effect: float, power: float = 0.8) -> flo
     return m / (1 + m * wanted / value.var(ddof=1)) if effect else np.inf
 
 
-def covered_at(
-    difference: np.ndarray, judged: np.ndarray, n: int, tries: int, rng: np.random.Generator
-) -> dict[str, float]:
-    """How often the intervals of n random items cover the difference of all."""
-    m, inside = len(difference), {"paired t": 0, "PPI++": 0}
-    for _ in range(tries):
-        rows = rng.choice(m, n, replace=False)
-        own, weight = difference[rows], weight_of(difference[rows], judged[rows])
-        for name, value in (("paired t", own), ("PPI++", own - weight * (judged[rows] - judged.mean()))):
-            error = np.sqrt(value.var(ddof=1) / n * (1 - n / m))
-            reach = stats.t.ppf(1 - LEVEL / 2, n - 1) * error
-            inside[name] += bool(abs(value.mean() - difference.mean()) <= reach)
-    return {name: number / tries for name, number in inside.items()}
-
-
 # --- the study ------------------------------------------------------------------------------------------------------
 
 
@@ -309,30 +294,6 @@ def gpqa(path: Path, draws: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def coverage(true: np.ndarray, judges: dict[str, np.ndarray], labels: int, tries: int) -> pd.DataFrame:
-    """How often intervals at a number of labels cover the difference."""
-    rows: list[dict[str, object]] = []
-    for pair in pairs_of(true, seed=33)[1]:
-        rng, difference = np.random.default_rng((11, *pair)), true[pair[0]].astype(float) - true[pair[1]]
-        for name, judge in ((name, judge) for name, judge in judges.items() if judge is not None):
-            judged = judge[pair[0]].astype(float) - judge[pair[1]]
-            answers, every = answers_of(true, judge, pair)
-            inside = {"any time": 0, "fixed": 0}
-            for seed in range(tries):
-                plan = answers.plan(labels, seed=seed)
-                asked = every.merge(plan.assessments[["qid", "docno"]])
-                state, end = plan.status(asked), plan.compare(asked).confidence_interval()
-                inside["any time"] += state.low <= difference.mean() <= state.high
-                inside["fixed"] += end.low <= difference.mean() <= end.high
-            found = {name: number / tries for name, number in inside.items()}
-            found |= covered_at(difference, judged, labels // 2, tries, rng)
-            rows += [
-                {"judge": name, "difference": round(float(difference.mean()), 4), "method": method, "covered": share}
-                for method, share in found.items()
-            ]
-    return pd.DataFrame(rows).assign(labels=labels, tries=tries)
-
-
 def in_short(table: pd.DataFrame) -> pd.DataFrame:
     """The named pairs in a row each: the median number of labels of each method, with its Monte-Carlo error."""
     named = table[table["pairs"] == "named"]
@@ -389,7 +350,7 @@ def main() -> None:
     parser = parser_with(__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--orders", type=int, nargs=3, default=(5, 100, 60), help="of drawn pairs, named ones, ties")
-    parser.add_argument("--tries", type=int, default=30, help="of coverage, and of power on gpqa")
+    parser.add_argument("--tries", type=int, default=30, help="of power on gpqa")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     halves = np.split(np.random.default_rng(0).permutation(100), 2)
@@ -399,13 +360,12 @@ def main() -> None:
     every = study(*theirs, tuple(options.orders))
     found |= {"answers": in_short(every), "answers-drawn": told(every), "answers-pairs": every.round(4)}
     found["answers-units"] = units(*theirs, every)
-    found["answers-coverage"] = coverage(*theirs, 300, options.tries).round(4)
     found["answers-gpqa"] = gpqa(options.data / "gpqa_diamond_scores.csv", options.tries).round(4)
     header = {
         "command": command_line(),
         "seed": "33, and those of `seeds_of` for the orders",
         "replications": f"{options.orders[1]} orders of a named pair, {options.orders[0]} of a drawn one, "
-        f"{options.orders[2]} of a tie, {options.tries} of coverage and power",
+        f"{options.orders[2]} of a tie, {options.tries} of power",
         "made": f"{date.today()}, version {version('pt_active')}",
     }
     for name, table in found.items():

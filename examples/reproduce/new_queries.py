@@ -11,8 +11,8 @@ population, *new, population* how often the one for new queries does; all at 95 
 *noted* is the share of the latter with a caution, and *silent* the share that misses without one. Errors are those of
 the repetitions, whose answers are not independent.
 
-The second table has the same by measure, over all data and tasks. The third has populations in which few queries carry
-the difference, and clusters of 1 to 10 queries that are alike, drawn as wholes: *apart* takes each query as its own,
+The first table has this by measure, over all data and tasks. The second has populations in which few queries carry the
+difference, and clusters of 1 to 10 queries that are alike, drawn as wholes: *apart* takes each query as its own,
 and *new* sums clusters first.
 """
 
@@ -37,7 +37,7 @@ from pt_active.studies.simulate import pool_of_rankers
 
 Held = tuple[Estimate | Comparison, float]
 
-TABLES = ("new-queries", "new-queries-measures", "new-queries-hard")
+TABLES = ("new-queries-measures", "new-queries-hard")
 SIZES = (20, 60, 200)
 SHARE = 0.3
 HARD = ("skewed", "heavy", "dominant")
@@ -197,7 +197,6 @@ def main() -> None:
             print(table(answered[-1], ["data", "size"], KINDS).to_string(index=False, header=False), flush=True)
     rows, difficult = pd.concat(answered), pd.concat(hard(2 * arguments.repetitions, arguments.seed, populations[0]))
     tables = (
-        table(rows, ["data", "size", "task"], (*KINDS, "noted", "silent")),
         table(rows, ["sampled", "measure", "size"], (*KINDS, "noted", "silent")),
         table(difficult, ["data", "size", "task"], (*KINDS[1:], "apart", "noted", "silent")),
     )
