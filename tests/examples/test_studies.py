@@ -47,7 +47,6 @@ STUDIES = {
         "LEAGUE POOL --cells 2 --repetitions 40",
         small={"document_worst.MEASURES": ("DCG@10",), "document_worst.SPOILERS": {"fitted": np.copy}},
     ),
-    "misleading_model": Study("POOL --quick", small={"MODELS": ("useless",), "MEASURES": ("DCG@10",)}),
     "small_samples": Study("POOL --quick --repetitions 60 --csv OUT/x.csv", "x.csv", page=False),
     "small_intervals": Study("--repetitions 2", small={"NAMES": ()}),
     "revealed_coverage": Study("POOL --share 0.3 --repetitions 4"),
