@@ -220,7 +220,7 @@ LISTED = {
     "measures": ("definitions", measures.RANK_FORMS),
     "designs": ("concepts", designs.DESIGNS),
     "estimators": ("concepts", ESTIMATORS),
-    "missing": ("concepts", qrels.MISSING_POLICIES),
+    "missing": ("judging", qrels.MISSING_POLICIES),
     "drawings": ("documents", document_drawings.DOCUMENT_DRAWINGS),
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
     "formats": ("data-model", worklists.FORMATS),
