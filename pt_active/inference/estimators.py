@@ -232,7 +232,7 @@ def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
 
 
 def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndarray:
-    """``u (1 − f/max(u, n_eff))``, ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``, after f fitted parameters [theory 14]."""
+    """``u (1 − f/max(u, n_eff))``, ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``, after f fitted parameters [theory 5]."""
     total = effective_size(sample.count, importance)
     uncertain = effective_size(sample.count, importance * sample.left)
     return np.asarray(uncertain * (1 - fitted / np.maximum(np.maximum(total, uncertain), _TINY)))[()]

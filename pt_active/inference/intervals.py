@@ -8,7 +8,7 @@ import numpy as np
 # or the normal distribution [T 3.24]
 REFERENCES = ("effective", "t", "normal")
 
-SIMULATED = "simulated"  # The hull of t and of replays of the sample [theory 14]
+SIMULATED = "simulated"  # The hull of t and of replays of the sample [theory 5]
 
 PROPORTION_INTERVALS = {"wilson": "wilson", "clopper-pearson": "beta"}
 """The intervals of a share of a plain random sample [T 3.19, 3.20]: name → name in statsmodels."""

@@ -1,4 +1,4 @@
-"""A reference distribution for intervals of few draws: replays under the recalibrated grade model [theory 14].
+"""A reference distribution for intervals of few draws: replays under the recalibrated grade model [theory 5].
 
 The t distribution is right if errors are about normal. Where few units carry the mean it is too narrow, and the grade
 model tells so beforehand. So labels are drawn from the model, with its share of each grade set to that of the sample,
@@ -61,7 +61,7 @@ class Tails(NamedTuple):
 
 
 def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """A model's grade shares, scaled to those of the labels: ``(1 − ε) P' + ε s``, ``P'(g) ∝ w_g P(g)`` [theory 14]."""
+    """A model's grade shares, scaled to those of the labels: ``(1 − ε) P' + ε s``, ``P'(g) ∝ w_g P(g)`` [theory 5]."""
     known = label >= 0
     if not known.any():
         return grades
@@ -142,7 +142,7 @@ def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
 
 
 def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
-    """The hull of t and replays [theory 14]."""
+    """The hull of t and replays [theory 5]."""
     from scipy import special
 
     errors = replays.errors

@@ -1,4 +1,4 @@
-"""Replays of a sample of documents under the recalibrated grade model [theory 9, 14].
+"""Replays of a sample of documents under the recalibrated grade model [theory 5, 9].
 
 They stand for the sample in one respect, the shape of its studentised errors: documents count by their gradients.
 """

@@ -1,4 +1,4 @@
-"""Replays of a sample of pairs, and a label model that is fitted to its labels to draw them from [theory 6, 14].
+"""Replays of a sample of pairs, and a label model that is fitted to its labels to draw them from [theory 5, 6].
 
 Audits are lost where the label model is too sure of itself: pairs that it is certain of are hardly drawn. So the
 model is made as doubtful as the labels of the drawn pairs show it should be, before labels are drawn from it.

@@ -261,7 +261,7 @@ class Plan(Answering):
 
     @cached_property
     def caution(self) -> str:
-        """What the plan will not answer, and what the grade model says against its intervals [theory 14]."""
+        """What the plan will not answer, and what the grade model says against its intervals [theory 5]."""
         return "; ".join(filter(None, (single_rankers_caution(self.tables), interval_caution(self.tables))))
 
     def __str__(self) -> str:

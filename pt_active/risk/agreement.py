@@ -1,4 +1,4 @@
-"""How far do judges and people agree beyond chance, from the labels of an audit [theory 12]?"""
+"""How far do judges and people agree beyond chance, from the labels of an audit [theory 6, 12]?"""
 
 from __future__ import annotations
 

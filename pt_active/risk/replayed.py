@@ -1,4 +1,4 @@
-"""What would other samples of an audit have shown, if its label model were as doubtful as its labels [theory 6, 14]?"""
+"""What would other samples of an audit have shown, if its label model were as doubtful as its labels [theory 5, 6]?"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ SUFFICIENT_DEGREES = 10
 class How(Generic[Measure]):
     """What is asked of labels: the measure, the estimator, the level, the policy for gaps, and the interval.
 
-    ``replays`` says whether replays of the sample may widen it where there are few draws [theory 14], ``queries`` for
+    ``replays`` says whether replays of the sample may widen it where there are few draws [theory 5], ``queries`` for
     which queries it holds [theory 16], and ``clusters`` names a column of those that belong together.
     """
 

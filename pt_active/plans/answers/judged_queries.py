@@ -1,4 +1,4 @@
-"""What do labels say about drawn queries, and what would other samples have shown [theory 5, 14]?"""
+"""What do labels say about drawn queries, and what would other samples have shown [theory 5]?"""
 
 from __future__ import annotations
 

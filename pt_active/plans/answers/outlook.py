@@ -235,7 +235,7 @@ class Outlook(Printed):
         Returns:
             The columns of `table`, one row per method, at the smallest budget that suffices. If only judging
             everything suffices, the budget is that of a census, and ``half_width`` is 0. For new queries, ``topics``
-            and the budget are the pair that costs least [theory 16], and ``cost`` is what both cost.
+            and the budget are the pair that costs least [theory 10], and ``cost`` is what both cost.
 
         Raises:
             ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.

@@ -131,7 +131,7 @@ class _Inference(Charted):
         raise NotImplementedError
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """``value ± t · SE``, widened by `tails` [theory 5, 14, T 3.24]; with `bounds`, a score interval [theory 6].
+        """``value ± t · SE``, widened by `tails` [theory 5, T 3.24]; with `bounds`, a score interval [theory 6].
 
         Args:
             confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out. Tails
@@ -245,7 +245,7 @@ class Estimate(_Inference):
         degrees_of_freedom: Degrees of freedom of the t distribution behind the interval; infinite for the normal.
         confidence_level: Level of the printed interval.
         degenerate: Whether nothing varies in the sample, so that there is no interval.
-        reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
+        reference: The reference distribution that was used: ``simulated`` [theory 5], or a name in
             `intervals.REFERENCES`.
         tails: How much further away than by t both ends of the interval are, if the reference is simulated.
         replayable: Whether a simulated reference was possible, or not asked for.
