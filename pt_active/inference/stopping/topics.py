@@ -1,4 +1,4 @@
-"""How many topics a test needs, and with how many labels [theory 16].
+"""How many topics a test needs, and with how many labels [theory 10].
 
 More queries than a pool has are foreseen as r copies of it, each judged for its share of the budget: the sampling
 variance is ``V(L/r)/r``, and the spread of queries ``S²/(rm)``. A pool with fewer queries has r below 1.
