@@ -250,10 +250,10 @@ def _without_label(documents: pd.DataFrame, labels: pd.DataFrame) -> list[tuple[
 
 
 def _judged_queries(
-    labelled: LabelledPlan[JudgedQueries],
+    labelled: LabelledPlan,
     values: pd.DataFrame,
     controls: dict[str, str | None],
-    how: How[irm.Measure],
+    how: How,
     unlabelled: tuple[tuple[str, str], ...],
 ) -> JudgedQueries:
     """One measure of all systems on the sampled queries; the model's values are NaN for systems it has not graded."""
@@ -276,7 +276,7 @@ def _summary(
     place: list[int],
     estimators: list[str],
     baselines: dict[int, str],
-    asked: dict[irm.Measure, How[irm.Measure]],
+    asked: dict[irm.Measure, How],
     correction: tuple[str, float] | None,
 ) -> dict[str, Any]:
     """The columns of the means; ``place`` has the index of each system in the judged sample."""
@@ -303,9 +303,7 @@ def _summary(
     return columns
 
 
-def _pvalues(
-    how: How[irm.Measure], sample: Judged, place: list[int], estimators: list[str], baseline: int
-) -> np.ndarray:
+def _pvalues(how: How, sample: Judged, place: list[int], estimators: list[str], baseline: int) -> np.ndarray:
     """float64[k], the p-value of each system against a baseline; NaN for the baseline itself."""
     pvalue = np.full(len(estimators), np.nan)
     for s in range(len(estimators)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class JudgedAgreement(JudgedPairs):
         """False: more agreement is better."""
         return False
 
-    def estimate(self, system: int, how: How[Any]) -> AgreementEstimate:
+    def estimate(self, system: int, how: How) -> AgreementEstimate:
         """The coefficient of one predictor with people."""
         plain = super().estimate(system, how)
         return AgreementEstimate(**{each.name: getattr(plain, each.name) for each in fields(plain)})
@@ -58,7 +57,7 @@ class JudgedAgreement(JudgedPairs):
         closest = self.pairs.closest_grades[self.pairs.member]
         return bool((closest[:, first] == closest[:, second]).all())
 
-    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+    def measured(self, contrast: Contrast, how: How) -> Measured:
         """The coefficient of one predictor with people, or the difference of two."""
         pairs = self.pairs
         if how.estimator == STRATIFIED:

@@ -143,7 +143,7 @@ class Audit(KeptArtifact[AuditTables]):
         estimates = [judged.estimate(s, how) for s in range(len(self.predictors))]
         return {each.name: each for each in estimates}
 
-    def _asked(self, estimator: str | None, confidence: float, missing: str) -> How[Loss]:
+    def _asked(self, estimator: str | None, confidence: float, missing: str) -> How:
         check_policy(missing)
         estimator = usual_estimator(self.tables.sample) if estimator is None else estimator
         return How(self.loss, estimator, confidence, missing)

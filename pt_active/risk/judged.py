@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,7 +86,7 @@ class JudgedPairs(Judged):
         view = self.pairs.introspection
         return Scores(*self.observed[predictor], view.numerator[:, predictor], view.weight[:, predictor])
 
-    def estimate(self, system: int, how: How[Any]) -> Estimate:
+    def estimate(self, system: int, how: How) -> Estimate:
         """Estimate the risk of one predictor [theory 6]."""
         found = super().estimate(system, how)
         if not self.for_differences or found.basis.census or found.basis.caution:
@@ -95,7 +94,7 @@ class JudgedPairs(Judged):
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
         return replace(found, basis=replace(found.basis, caution=caution))
 
-    def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
+    def compare(self, first: int, second: int, how: How) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second."""
         compared = super().compare(first, second, how)
         if np.isnan(compared.difference) or not self.agree(first, second):
@@ -107,7 +106,7 @@ class JudgedPairs(Judged):
         """Whether two predictors agree on every pair that counts, so that their difference is known to be 0."""
         return self.pairs.same_losses(first, second)
 
-    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+    def measured(self, contrast: Contrast, how: How) -> Measured:
         """The risk of a predictor, or the difference of two, a name in `risk_estimators` or ``stratified``."""
         pairs, name, one, other = self.pairs, how.estimator, contrast.first, contrast.second
         both = [one] if other is None else [one, other]

@@ -80,7 +80,7 @@ class AuditReport(Printed):
         check_rel(rel, audit.tables.pairs.max_grade)
         judged = audit.judged(qrels, missing)
         estimator = usual_estimator(judged.sample) if estimator is None else estimator
-        how: How[Any] = How(audit.loss, estimator, confidence, missing)
+        how: How = How(audit.loss, estimator, confidence, missing)
         judges = range(len(audit.predictors))
         asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
         estimates = {name: {each.names[s]: each.estimate(s, how) for s in judges} for name, each in asked.items()}
@@ -174,7 +174,7 @@ KNOWN = "known of all pairs"  # The note of a number that needs no labels
 _DRIFT = ["what", "estimate", "low", "high", "note"]
 
 
-def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
+def _by_grade(judged: JudgedPairs, how: How) -> pd.DataFrame:
     """For each judge and grade, what people say about the pairs that have it."""
     rows: list[tuple[object, ...]] = []
     said, grades = judged.pairs.closest_grades, judged.pairs.grades.shape[1]
@@ -191,7 +191,7 @@ def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=_BY_GRADE)
 
 
-def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
+def _drift(judged: JudgedPairs, how: How, rel: int) -> pd.DataFrame:
     said, p = judged.pairs.closest_grades, judged.pairs.weight
     changed = judged.pairs.member & (said[:, 0] != said[:, 1])
     known = {

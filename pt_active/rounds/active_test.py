@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -56,7 +55,7 @@ class JudgedInstances(Judged):
     bandwidth: float | str | None  # of the kernel regressions; None for a rule of thumb
     beyond_score: tuple[str, ...]  # the rounds' strategies whose probabilities depend on more than the model's score
 
-    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+    def measured(self, contrast: Contrast, how: How) -> Measured:
         """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
         if isinstance(self.statistic, np.ndarray):
             mean = estimate_mean(self.rounds, self.statistic, how.estimator, self.model, self.bandwidth)
@@ -85,7 +84,7 @@ class JudgedInstances(Judged):
             bounds=(0.0, 1.0) if share and how.estimator not in CONTROLLED else None,
         )
 
-    def _caution(self, how: How[Any], undefined: bool) -> str:
+    def _caution(self, how: How, undefined: bool) -> str:
         if undefined:
             lacking = "an instance that counts in its denominator"
             lacking = how.measure.needs if isinstance(how.measure, Area) else lacking
@@ -99,7 +98,7 @@ class JudgedInstances(Judged):
 
 
 def judged_instances(
-    state: RoundsSoFar, qrels: pd.DataFrame, how: How[Any], bandwidth: float | str | None, slice: str | None
+    state: RoundsSoFar, qrels: pd.DataFrame, how: How, bandwidth: float | str | None, slice: str | None
 ) -> JudgedInstances:
     """Match labels to the draws of all rounds."""
     instances, drawn = state.instances, state.rounds.drawn

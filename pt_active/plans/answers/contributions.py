@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
@@ -46,7 +44,7 @@ class Contributions:
     documents: pd.DataFrame
 
     @classmethod
-    def of_labelled(cls, labelled: LabelledPlan[Any], contrast: np.ndarray, how: How[irm.Measure]) -> Contributions:
+    def of_labelled(cls, labelled: LabelledPlan, contrast: np.ndarray, how: How) -> Contributions:
         """Take an estimate of a contrast, float64[k], apart."""
         contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
         if contrast.shape != (k,):
@@ -119,9 +117,7 @@ def _row(result: Comparison | Estimate) -> dict[str, object]:
     }
 
 
-def slices_of(
-    labelled: LabelledPlan[Any], column: str, pair: tuple[int, int] | None, how: How[irm.Measure]
-) -> list[Slice]:
+def slices_of(labelled: LabelledPlan, column: str, pair: tuple[int, int] | None, how: How) -> list[Slice]:
     """Estimate within each group of queries.
 
     The groups are known before drawing. Within a group, ``p`` becomes ``p/P`` with its share P, and the inclusion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
@@ -22,9 +22,6 @@ from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, repla
 from pt_active.plans.answers.basis import SAMPLED, Basis, clustered, for_new_queries, meant
 from pt_active.plans.answers.results import Comparison, Estimate, beside, kept_to
 from pt_active.plans.making.kept import PlanTables
-from pt_active.relevance.losses import PairMeasure
-
-Measure = TypeVar("Measure", bound=irm.Measure | PairMeasure)
 
 MIN_UNLIKE = 4
 """If all but fewer queries than this have the same value, and these are not the majority, there is no interval."""
@@ -37,14 +34,14 @@ SUFFICIENT_DEGREES = 10
 
 
 @dataclass(frozen=True)
-class How(Generic[Measure]):
-    """What is asked of labels: the measure, the estimator, the level, the policy for gaps, and the interval.
+class How:
+    """What is asked of labels: the measure (of pairs a loss), the estimator, the level, the policy, and the interval.
 
     ``replays`` says whether replays of the sample may widen it where there are few draws [theory 5], ``queries`` for
     which queries it holds [theory 16], and ``clusters`` names a column of those that belong together.
     """
 
-    measure: Measure
+    measure: Any
     estimator: str = ESTIMATOR
     confidence: float = 0.95
     missing: str = "error"
@@ -106,7 +103,7 @@ class Measured:
             object.__setattr__(self, name, float(ties.settled(getattr(self, name), self.scale)))
 
 
-def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
+def inferred(measured: Measured, how: How) -> dict[str, Any]:
     """The fields that `Estimate` and `Comparison` have in common."""
     basis, degrees = measured.basis, float(measured.degrees)
     # An error of 0 in a sample: the model explains all variation, so that the error cannot be estimated.
@@ -129,7 +126,7 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
     }
 
 
-def _replayed(measured: Measured, how: How[Any]) -> Replayed | None:
+def _replayed(measured: Measured, how: How) -> Replayed | None:
     """Replays of the sample; None if t is used alone."""
     if measured.replayed is None or not how.replays or measured.basis.n_effective >= MAX_DRAWS:
         return None
@@ -187,7 +184,7 @@ class Judged(ABC):
     strangers: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @abstractmethod
-    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+    def measured(self, contrast: Contrast, how: How) -> Measured:
         """Estimate a contrast and its error."""
 
     def beyond(self, contrast: Contrast) -> str:
@@ -201,7 +198,7 @@ class Judged(ABC):
             "relevant, so there is no interval and no test"
         )
 
-    def answers(self, contrast: Contrast, measured: Measured, how: How[Any]) -> tuple[dict[str, Any], ...]:
+    def answers(self, contrast: Contrast, measured: Measured, how: How) -> tuple[dict[str, Any], ...]:
         """The fields of an answer for the queries that were asked for, and for the others if these are known."""
         if beyond := self.beyond(contrast):
             caution = "; ".join(filter(None, (beyond, measured.basis.caution)))
@@ -221,7 +218,7 @@ class Judged(ABC):
         }
         return tuple(both[name] for name in ((NEW, THESE) if how.queries == NEW else (THESE, NEW)))
 
-    def by_query(self, measured: Measured, how: How[Any]) -> ByQuery:
+    def by_query(self, measured: Measured, how: How) -> ByQuery:
         """The estimate as a mean of estimates of each query, with the clusters that were asked for."""
         assert measured.by_query is not None
         assert self.topics is not None
@@ -232,7 +229,7 @@ class Judged(ABC):
         """Whether the system with the smaller value wins, as for errors."""
         return False
 
-    def estimate(self, system: int, how: How[Any]) -> Estimate:
+    def estimate(self, system: int, how: How) -> Estimate:
         """Estimate one system [theory 5]."""
         measured = self.measured(Contrast(system), how)
         answers = self.answers(Contrast(system), measured, how)
@@ -240,18 +237,18 @@ class Judged(ABC):
             answers = tuple(kept_to(measured.bounds, fields) for fields in answers)
         return beside(*(Estimate(name=self.names[system], value=measured.value, **fields) for fields in answers))
 
-    def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
+    def compare(self, first: int, second: int, how: How) -> Comparison:
         """Estimate and test the difference of two systems, first minus second [theory 5]."""
         measured, names = self.measured(Contrast(first, second), how), (self.names[first], self.names[second])
         answers = self.answers(Contrast(first, second), measured, how)
         lower = {"lower_is_better": self.lower_is_better}
         return beside(*(Comparison.tested(*names, measured.value, fields | lower) for fields in answers))
 
-    def suited(self, how: How[Any]) -> How[Any]:
+    def suited(self, how: How) -> How:
         """The question with an estimator that a sample as small as this one allows."""
         return how
 
-    def result(self, contrast: Contrast, how: How[Any]) -> Estimate | Comparison:
+    def result(self, contrast: Contrast, how: How) -> Estimate | Comparison:
         """`estimate` of one system, `compare` of two."""
         if contrast.second is None:
             return self.estimate(contrast.first, how)
@@ -270,8 +267,6 @@ class Parts(NamedTuple):
     use: np.ndarray  # bool[N], which count
 
 
-Sampled = TypeVar("Sampled", bound=Judged)
-
 CUT_CAUTION = (
     "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand; that of the "
     "status holds however often you look"
@@ -280,7 +275,7 @@ CUT_CAUTION = (
 
 
 @dataclass(frozen=True)
-class LabelledPlan(ABC, Generic[Sampled]):
+class LabelledPlan(ABC):
     """A plan with its labels, int64[N], -1 where there is none; many answers share the measured values.
 
     ``ignored`` labels are of what was not drawn, and ``strays`` of no document of the plan.
@@ -290,9 +285,9 @@ class LabelledPlan(ABC, Generic[Sampled]):
     label: np.ndarray
     ignored: int = 0
     strays: Strays = field(default_factory=Strays)
-    _kept: dict[tuple[irm.Measure, str], Sampled] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[tuple[irm.Measure, str], Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def judged(self, how: How[irm.Measure]) -> Sampled:
+    def judged(self, how: How) -> Any:
         """The sample with its labels, made once for each measure and policy."""
         key = how.measure, how.missing
         if key not in self._kept:
@@ -305,22 +300,22 @@ class LabelledPlan(ABC, Generic[Sampled]):
         return self._kept[key]
 
     @abstractmethod
-    def _made(self, how: How[irm.Measure]) -> Sampled:
+    def _made(self, how: How) -> Judged:
         """The sample with its labels for one measure and policy, not yet cached."""
 
     @abstractmethod
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Sampled | None:
+    def within(self, rows: np.ndarray, share: float, how: How) -> Judged | None:
         """The sample within a group of queries that was known before drawing, or None if it has no label there.
 
         Shapes: rows int64[r].
         """
 
     @abstractmethod
-    def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
+    def parts(self, contrast: np.ndarray, how: How) -> Parts:
         """An estimate of a contrast, float64[k], taken apart."""
 
     @abstractmethod
-    def changes(self, contrast: np.ndarray, how: How[irm.Measure], others: np.ndarray) -> np.ndarray:
+    def changes(self, contrast: np.ndarray, how: How, others: np.ndarray) -> np.ndarray:
         """float64[N, G+1], how far an estimate of a contrast would move if each label were another grade.
 
         It is known of the ``others``, bool[N, G+1], that are asked for.

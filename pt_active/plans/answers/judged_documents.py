@@ -6,9 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
 
-import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
@@ -73,7 +71,7 @@ class JudgedDocuments(Judged):
     )  # by estimator
     read: dict[str, list[RoundLabels]] = field(default_factory=dict, repr=False, compare=False)  # by estimator
 
-    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+    def measured(self, contrast: Contrast, how: How) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
 
         Its cautions are also given as warnings.
@@ -171,7 +169,7 @@ class JudgedDocuments(Judged):
         counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
         return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
 
-    def _replays(self, part: JudgedDocuments, weights: np.ndarray, how: How[Any]) -> DocumentReplays | None:
+    def _replays(self, part: JudgedDocuments, weights: np.ndarray, how: How) -> DocumentReplays | None:
         """Samples like this one, of which a contrast reaches a part; of several rounds, like that of largest weight.
 
         None if nothing is left to chance, or if the design cannot be replayed.
@@ -259,14 +257,14 @@ def _share(part: float, total: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class DocumentPlan(LabelledPlan[JudgedDocuments]):
+class DocumentPlan(LabelledPlan):
     """A plan that drew documents in rounds, with its labels."""
 
-    def _made(self, how: How[irm.Measure]) -> JudgedDocuments:
+    def _made(self, how: How) -> JudgedDocuments:
         tables = self.tables
         return judged_documents(tables, tables.rounds, self.label, how, self.strays)
 
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedDocuments | None:
+    def within(self, rows: np.ndarray, share: float, how: How) -> JudgedDocuments | None:
         """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""
         whole = self.judged(how)
         pool, qids = whole.pool, set(self.tables.pool.qids[rows])
@@ -286,7 +284,7 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
         weight = np.where(inside, pool.weight / share, 0.0)
         return replace(whole, pool=replace(pool, weight=weight), basis=basis, shown={}, changed={}, read={})
 
-    def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
+    def parts(self, contrast: np.ndarray, how: How) -> Parts:
         """An estimate taken apart, with the expectations after its correction of the model."""
         judged = self.judged(how)
         seen, size = judged.pool, len(judged.label)
@@ -313,7 +311,7 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
         columns = {name: column[drawn] for name, column in (of_query | {"contribution": step}).items()}
         return Parts(base, drawn, columns, judged.label, effect, weight, use)
 
-    def changes(self, contrast: np.ndarray, how: How[irm.Measure], others: np.ndarray) -> np.ndarray:
+    def changes(self, contrast: np.ndarray, how: How, others: np.ndarray) -> np.ndarray:
         """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
         judged = self.judged(how)
         if isinstance(judged.pool, RevealedPool):
@@ -333,7 +331,7 @@ def judged_documents(
     tables: PlanTables,
     rounds: Sequence[Round],
     label: np.ndarray,
-    how: How[irm.Measure],
+    how: How,
     strays: Strays = NO_STRAYS,
 ) -> JudgedDocuments:
     """Join labels to the rounds that drew their documents.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -78,7 +77,7 @@ class JudgedQueries(Judged):
     pool_model: np.ndarray  # float64[m, k], the measure that the model expects of all queries; NaN if it gives none
     replays: QueryReplays | None = None  # Samples like this one, with labels from the model; None if there are none
 
-    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+    def measured(self, contrast: Contrast, how: How) -> Measured:
         """Estimate the mean over all queries with an estimator in `estimators.ESTIMATORS`."""
         values, controls = contrast.of(self.values), Controls(self.pool_weight, contrast.of(self.pool_model))
         weigh, replays = estimator_named(how.estimator).weigh, self.replays
@@ -99,7 +98,7 @@ class JudgedQueries(Judged):
             by_query=by_drawn_query(self.sample, weighting, self.pool_weight, controls.model, values),
         )
 
-    def suited(self, how: How[Any]) -> How[Any]:
+    def suited(self, how: How) -> How:
         """With few draws a line has no use."""
         few = self.basis.n_effective < MIN_REGRESSION_DRAWS
         return replace(how, estimator="snis") if few and estimator_named(how.estimator).fitted > 1 else how
@@ -115,7 +114,7 @@ class JudgedQueries(Judged):
 
 
 @dataclass(frozen=True)
-class QueryPlan(LabelledPlan[JudgedQueries]):
+class QueryPlan(LabelledPlan):
     """A plan that drew queries, with its labels."""
 
     @cached_property
@@ -123,11 +122,11 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         """The queries that were drawn."""
         return sample_of(self.tables)
 
-    def _made(self, how: How[irm.Measure]) -> JudgedQueries:
+    def _made(self, how: How) -> JudgedQueries:
         model = model_means(self.tables, how.measure)
         return _judged(self.tables.pool, self.sample, model, self.label, how, self.strays)
 
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
+    def within(self, rows: np.ndarray, share: float, how: How) -> JudgedQueries | None:
         """The sample within a group of queries.
 
         ``p`` becomes ``p/P`` with the share P of the group, and the inclusion probabilities of its queries do not
@@ -144,7 +143,7 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         judged = _judged(pool, sample, model, label, how)
         return replace(judged, basis=replace(judged.basis, model_caution=""))
 
-    def parts(self, contrast: np.ndarray, how: How[irm.Measure]) -> Parts:
+    def parts(self, contrast: np.ndarray, how: How) -> Parts:
         """An estimate taken apart; the effect of a label is ``a (ℓ − Σ_y P(y) ℓ(y instead of its label))``."""
         judged, grades, size = self.judged(how), self.tables.pool.grades, len(self.label)
         base, pull = judged.pull(contrast, how.estimator)
@@ -157,7 +156,7 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         effect = -(grades * self.changes(contrast, how, np.ones(grades.shape, dtype=bool))).sum(axis=1)
         return Parts(base, self.drawn, columns, self.label, effect, np.full(size, np.nan), use)
 
-    def changes(self, contrast: np.ndarray, how: How[irm.Measure], others: np.ndarray) -> np.ndarray:
+    def changes(self, contrast: np.ndarray, how: How, others: np.ndarray) -> np.ndarray:
         """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
         pool, label, change = self.tables.pool, self.label, np.zeros(others.shape)
         others = others & ((label >= 0) & pool.seen(how.measure))[:, None]
@@ -185,7 +184,7 @@ def _judged(
     sample: Sample,
     model: np.ndarray,
     label: np.ndarray,
-    how: How[irm.Measure],
+    how: How,
     strays: Strays = NO_STRAYS,
 ) -> JudgedQueries:
     """Measure the drawn queries of a pool; ``model`` is float64[m, k], and ``label`` int64[N]."""

@@ -34,13 +34,13 @@ from pt_active.relevance.measures import check_minus_ones, parse_measure
 Result = TypeVar("Result", Estimate, Comparison)
 
 
-def asked(tables: PlanTables, measure: str | irm.Measure | None = None, *how: Any, **named: Any) -> How[irm.Measure]:
+def asked(tables: PlanTables, measure: str | irm.Measure | None = None, *how: Any, **named: Any) -> How:
     """Check what is asked of a plan's labels, with the fields of `How` after the measure."""
     wanted = tables.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
     return How(wanted, *how, **named)
 
 
-def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
+def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan:
     """Join the labels of a plan to the queries or documents that it drew.
 
     If the plan was cut to what is judged, labels of the part that was cut off are dropped without a warning.
@@ -53,11 +53,11 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
     return _plan(tables)(tables, *labels_of(tables, qrels), strays)
 
 
-def _plan(tables: PlanTables) -> type[LabelledPlan[Any]]:
+def _plan(tables: PlanTables) -> type[LabelledPlan]:
     return DocumentPlan if tables.rounds else QueryPlan
 
 
-def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan[Any]:
+def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan:
     """A plan cut to what is judged, with its labels, int64[N]: what every estimate is from while labels come in."""
     cut = cut_to_labels(tables, label)
     return _plan(cut)(cut, np.where(wanted_documents(cut), label, -1))
@@ -85,7 +85,7 @@ def points_so_far(
     tables: PlanTables,
     label: np.ndarray,
     contrasts: Sequence[Contrast],
-    how: How[irm.Measure],
+    how: How,
     records: pd.DataFrame | None = None,
 ) -> list[Point]:
     """The estimates of contrasts, those of `Plan.compare` and `Plan.estimate` for `Plan.so_far`.
@@ -111,7 +111,7 @@ def at_the_end(
     tables: PlanTables,
     label: np.ndarray,
     contrast: Contrast,
-    how: How[irm.Measure],
+    how: How,
     records: pd.DataFrame | None = None,
 ) -> Estimate | Comparison:
     """What a fixed sample says once all of it is judged, as `Plan.compare` and `Plan.estimate`.
@@ -123,7 +123,7 @@ def at_the_end(
         return judged_with(plan_so_far(tables, label), records, how).result(contrast, how)
 
 
-def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure]) -> Point:
+def _point(judged: Judged, contrast: Contrast, how: How) -> Point:
     """The estimate of one contrast."""
     measured, both = judged.measured(contrast, how), []
     unusable = measured.basis.caution if measured.unusable else ""
@@ -142,7 +142,7 @@ def _point(judged: Judged, contrast: Contrast, how: How[irm.Measure]) -> Point:
     return replace(point, beside=other)
 
 
-def _unjudged(tables: PlanTables, how: How[irm.Measure]) -> Point:
+def _unjudged(tables: PlanTables, how: How) -> Point:
     """The estimate before anything is judged."""
     weight = tables.pool.query_weight
     queries = clustered(ByQuery(weight, np.zeros(len(weight)), 0.0), tables.pool.queries, how.clusters)
@@ -151,14 +151,14 @@ def _unjudged(tables: PlanTables, how: How[irm.Measure]) -> Point:
     return replace(new, beside=these) if how.queries == NEW else replace(these, beside=new)
 
 
-def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
+def judged_with(labelled: LabelledPlan, records: pd.DataFrame | None, how: How) -> Any:
     """The sample with its labels, whose results contain the error of the judges if there are records [theory 12]."""
     judged = labelled.judged(how)
     return judged if records is None else replace(judged, judges=_error_of_judges(labelled, records, how))
 
 
 def with_worst_case(
-    result: Result, labelled: LabelledPlan[Any], contrast: Contrast, how: How[Any], records: pd.DataFrame | None
+    result: Result, labelled: LabelledPlan, contrast: Contrast, how: How, records: pd.DataFrame | None
 ) -> Result:
     """The result, whose note says what the interval is in the worst case if labels are missing."""
     if not result.missing:
@@ -172,7 +172,7 @@ def with_worst_case(
 
 
 def worst_case(
-    labelled: LabelledPlan[Any], contrast: Contrast, how: How[Any], records: pd.DataFrame | None
+    labelled: LabelledPlan, contrast: Contrast, how: How, records: pd.DataFrame | None
 ) -> tuple[float, float]:
     """The lowest and the highest end of intervals if missing labels are 0, or what moves the estimate down or up most.
 
@@ -195,7 +195,7 @@ def worst_case(
 
 
 def _error_of_judges(
-    labelled: LabelledPlan[Any], records: pd.DataFrame, how: How[irm.Measure]
+    labelled: LabelledPlan, records: pd.DataFrame, how: How
 ) -> Callable[[Judged, Contrast, dict[str, Any]], dict[str, Any]]:
     """A function that puts the error of judges into the fields of a result."""
     judges, coincidence, settled = _who_judged(labelled.tables.pool, records)

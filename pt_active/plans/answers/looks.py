@@ -84,7 +84,7 @@ class Question:
         return Contrast(*self.pair)
 
     @property
-    def how(self) -> How[irm.Measure]:
+    def how(self) -> How:
         """What is asked of the labels."""
         return How(self.measure, confidence=1 - self.level, queries=self.queries, clusters=self.clusters)
 

@@ -36,7 +36,7 @@ PRIOR_QUERIES = 2
 class Pilot:
     """A plan with its labels so far, used to correct what the grade model expects."""
 
-    plan: LabelledPlan[Any]  # The plan with its labels
+    plan: LabelledPlan  # The plan with its labels
     measure: irm.Measure  # The plan's measure
     judged: JudgedQueries | JudgedDocuments  # The plan's sample with its labels
     label: np.ndarray  # int64[N], -1 if there is none, or the document is below the measure's cutoff
@@ -61,7 +61,7 @@ class Pilot:
         return cls.of(plan, qrels)
 
     @classmethod
-    def of_labelled(cls, plan: LabelledPlan[Any], missing: str) -> Pilot:
+    def of_labelled(cls, plan: LabelledPlan, missing: str) -> Pilot:
         """A pilot from a plan that is already joined to its labels."""
         measure, pool = plan.tables.measure, plan.tables.pool
         judged = plan.judged(asked(plan.tables, missing=missing))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from string import ascii_lowercase
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -250,7 +249,7 @@ def _column(head: str, cells: list[str], side: str = "<") -> list[str]:
     return [f"{each:{side}{wide}}" for each in (head, *cells)]
 
 
-def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Ranking:
+def rank_judged(judged: Judged, how: How, correction: str = HOLM) -> Ranking:
     """Rank the systems of a sample with labels [theory 5]."""
     level = judged.basis.level
     if len(judged.names) < 2:
@@ -274,9 +273,7 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Rankin
     return replace(_tested(ranked, comparisons, how, correction), beside=beside)
 
 
-def _tested(
-    ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], how: How[Any], correction: str
-) -> Ranking:
+def _tested(ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], how: How, correction: str) -> Ranking:
     """A ranking with p-values that are corrected for the number of comparisons."""
     names = ("difference", "test_error", "test_degrees", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)

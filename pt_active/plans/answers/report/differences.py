@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -94,7 +94,7 @@ class Difference:
         return bool(np.isfinite([self.low, self.high]).all())
 
 
-def differences(judged: Judged, result: Result, status: Status | None, how: How[Any]) -> tuple[Difference, ...]:
+def differences(judged: Judged, result: Result, status: Status | None, how: How) -> tuple[Difference, ...]:
     """The differences that a result holds, best pair first, with their shares; none of one ranker."""
     if isinstance(result, Estimate):
         return ()
@@ -162,7 +162,7 @@ def for_others(result: Result, status: Status | None) -> tuple[Difference, ...]:
     return () if result.beside is None else without_shares(result.beside)
 
 
-def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:
+def _base(judged: Judged, name: str, how: How) -> Estimate:
     return judged.estimate(judged.names.index(name), replace(how, replays=False))
 
 
@@ -248,7 +248,7 @@ def foreseen(tables: PlanTables) -> Forecast | None:
     return None if tables.manifest.later_rankers or tables.manifest.census else Forecast.of(tables)
 
 
-def budget_table(made: Manifest, forecast: Forecast | None, how: How[Any], pilot: Pilot | None = None) -> Budgets:
+def budget_table(made: Manifest, forecast: Forecast | None, how: How, pilot: Pilot | None = None) -> Budgets:
     """The budget curve of a plan, or why there is none."""
     if made.later_rankers:
         return Budgets(note="rankers were added later, and the costs of their documents are not known")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -139,7 +138,7 @@ class Report(Findings):
 
     @classmethod
     def _gathered(
-        cls, labelled: LabelledPlan[Any], how: How[irm.Measure], judged: Judged, result: Result, status: Status | None
+        cls, labelled: LabelledPlan, how: How, judged: Judged, result: Result, status: Status | None
     ) -> Report:
         """The report of a result, with everything else that the labels say about it."""
         made, names = labelled.tables.manifest, judged.names
@@ -199,7 +198,7 @@ class Report(Findings):
 
 
 def _ahead(
-    labelled: LabelledPlan[Any], pair: tuple[int, int] | None, how: How[irm.Measure], records: pd.DataFrame | None
+    labelled: LabelledPlan, pair: tuple[int, int] | None, how: How, records: pd.DataFrame | None
 ) -> Status | None:
     """The state of a pair by the looks that its plan is made for; None if there is none such."""
     if pair is None or how.estimator != ESTIMATOR:
@@ -232,7 +231,7 @@ def _check_status(status: Status, result: Result) -> None:
         raise ValueError(f"{said}: it comes from other labels; ask for a new one")
 
 
-def _result(judged: Judged, how: How[irm.Measure], first: str | None, second: str | None) -> Result:
+def _result(judged: Judged, how: How, first: str | None, second: str | None) -> Result:
     names = judged.names
     if len(names) == 1 and first is None and second is None:
         return judged.estimate(0, how)
@@ -258,7 +257,7 @@ def _estimates(result: Result, status: Status | None) -> pd.DataFrame:
 
 
 def side_by_side(
-    labelled: LabelledPlan[Any], pair: tuple[int, int], measure: irm.Measure, texts: Mapping[str, str]
+    labelled: LabelledPlan, pair: tuple[int, int], measure: irm.Measure, texts: Mapping[str, str]
 ) -> tuple[Beside, ...]:
     """The judged queries in which two rankers differ most."""
     pool, label, depth = labelled.tables.pool, labelled.label, min(cutoff_of(measure) or N_DOCUMENTS, N_DOCUMENTS)
@@ -276,7 +275,7 @@ def side_by_side(
     return tuple(_beside(labelled, int(rows[place]), ranks, values[place], texts) for place in order)
 
 
-def _candidates(labelled: LabelledPlan[Any], first: np.ndarray) -> np.ndarray:
+def _candidates(labelled: LabelledPlan, first: np.ndarray) -> np.ndarray:
     """int64[r], increasing: the drawn queries of whose first documents, given by their numbers, most is judged."""
     pool = labelled.tables.pool
     asked, known = (
@@ -289,7 +288,7 @@ def _candidates(labelled: LabelledPlan[Any], first: np.ndarray) -> np.ndarray:
 
 
 def _beside(
-    labelled: LabelledPlan[Any], row: int, ranks: np.ndarray, values: np.ndarray, texts: Mapping[str, str]
+    labelled: LabelledPlan, row: int, ranks: np.ndarray, values: np.ndarray, texts: Mapping[str, str]
 ) -> Beside:
     pool, label = labelled.tables.pool, labelled.label
     shown = pool.indptr[row] + np.flatnonzero(ranks[:, pool.indptr[row] : pool.indptr[row + 1]].any(axis=0))
