@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from samples import wanted
 
-from pt_active import ColdGrades, ColumnCost, Outlook, Plan, Runs, UnitCost, measure_values
+from pt_active import ColumnCost, Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -70,17 +67,11 @@ def test_surprises_are_the_default_for_ndcg_and_ap(graded: pd.DataFrame) -> None
     assert {drawn(few, "RR"), drawn(few, "Bpref")} == {"depth"}
 
 
-def test_less_than_a_label_a_query_is_a_plan(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = made(graded, "surprises", budget=60)
-    assert len(plan.assessments) == 60
-    assert plan.compare(wanted(plan, labels)).standard_error > 0
-
-
 @pytest.mark.parametrize(
     ("design", "measure"),
     [
-        *(("depth", name) for name in ("nDCG@10", "nDCG(dcg='exp-log2')@5", "AP(rel=2)@10", "Bpref", "R@5")),
-        *(("surprises", name) for name in ("AP", "AP(rel=2)@10", "nDCG@10", "nDCG(dcg='exp-log2')")),
+        *(("depth", name) for name in ("nDCG(dcg='exp-log2')@5", "AP(rel=2)@10", "Bpref")),
+        *(("surprises", name) for name in ("AP(rel=2)@10", "nDCG(dcg='exp-log2')")),
     ],
 )
 def test_if_all_is_judged_the_estimate_is_the_measure(design: str, measure: str, graded, labels) -> None:
@@ -93,25 +84,6 @@ def test_if_all_is_judged_the_estimate_is_the_measure(design: str, measure: str,
     if design == "surprises":
         for name, each in plan.estimate(qrels).items():
             assert (each.value, each.standard_error) == (pytest.approx(value[name], abs=1e-12), 0)
-
-
-@settings(deadline=None, max_examples=8)
-@given(seed=st.integers(0, 10_000), queries=st.integers(5, 12), measure=st.sampled_from(["nDCG@5", "AP(rel=2)", "RR"]))
-def test_the_interval_of_a_difference_turns_with_it(seed: int, queries: int, measure: str) -> None:
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"qid": np.repeat([f"q{q}" for q in range(queries)], 5), "query": "lamp"})
-    frame["docno"] = [f"d{d}" for d in range(len(frame))]
-    for name in ("a", "b"):
-        frame[f"rank_{name}"] = np.concatenate([rng.permutation(5) for _ in range(queries)])
-    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([2, 1, 1], len(frame))
-    plan = Plan.create(frame, None, measure, budget=2 * queries, level="document", seed=seed)
-    qrels = plan.assessments[["qid", "docno"]].assign(label=rng.integers(0, 3, len(plan.assessments)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few documents
-        one, other = (plan.compare(qrels, first=name) for name in ("a", "b"))
-    turned = [-end for end in reversed(other.confidence_interval())]
-    assert one.confidence_interval() == pytest.approx(turned, nan_ok=True)
-    assert one.pvalue == pytest.approx(other.pvalue, nan_ok=True)
 
 
 @DESIGNS
@@ -173,10 +145,14 @@ def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, labels, design: s
         assert all(each.standard_error > 0 for each in alike.estimate(wanted(alike, labels)).values())
 
 
-@pytest.mark.parametrize("cost", [ColumnCost("doc_length"), UnitCost(per_query=3)], ids=["documents", "queries"])
-def test_costs_are_kept_to(cost: Any, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_costs_are_kept_to(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     lengths = 1 + pd.util.hash_array(graded["docno"].to_numpy(dtype=object)) % 5
-    plan = made(graded.assign(doc_length=lengths.astype(float)), "surprises", cost=cost, budget=600)
+    plan = made(
+        graded.assign(doc_length=lengths.astype(float)),
+        "surprises",
+        cost=ColumnCost("doc_length", per_query=1),
+        budget=600,
+    )
     assert 0.95 * 600 <= plan.tables.manifest.spent <= 600
     assert plan.compare(wanted(plan, labels)).standard_error > 0
 
@@ -196,17 +172,6 @@ def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, grad
     assert sum(group.share for group in groups) == pytest.approx(1)
 
 
-def test_a_caution_from_replays_is_only_for_samples_that_are_replayed(demo: DemoCollection) -> None:
-    """Replays of a large sample by surprises would show few degrees of freedom, yet its interval is that of t."""
-    run = demo.runs["candidate"].drop(columns="rank")
-    near = run.assign(score=run["score"] + np.random.default_rng(1).normal(0, 0.005, len(run)))
-    frame = (Runs(candidate=run, near=near, depth=20) >> ColdGrades(max_grade=3))(demo.topics)
-    plan = made(frame, "surprises", "nDCG@10", budget=0.6 * len(frame))
-    found = plan.compare(demo.judge(plan.assessments))
-    assert (plan.caution, found.replayable, found.tails) == ("", False, None)
-    assert np.isfinite(found.confidence_interval()).all()
-
-
 def test_surprises_answer_for_ndcg_and_not_for_cascades(plans: dict[str, Plan], labels) -> None:
     plan, qrels = plans["surprises"], wanted(plans["surprises"], labels)
     found = {measure: plan.compare(qrels, measure=measure) for measure in ("AP", "nDCG@10", "AP@5", "P@5")}
@@ -224,16 +189,6 @@ def test_surprises_answer_for_ndcg_and_not_for_cascades(plans: dict[str, Plan], 
 def test_surprises_of_other_measures_are_refused(measure: str, graded: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="surprises"):
         made(graded, "surprises", measure)
-
-
-@pytest.mark.parametrize("measure", ["nDCG@10", "AP"])
-def test_the_outlook_foresees_what_samples_by_surprises_state_on_average(
-    measure: str, graded: pd.DataFrame, labels: pd.DataFrame
-) -> None:
-    samples = [made(graded, "surprises", measure, seed=seed) for seed in range(3)]
-    stated = np.sqrt(np.mean([plan.compare(wanted(plan, labels)).standard_error ** 2 for plan in samples]))
-    foreseen = Outlook.of_plan(samples[0]).table([BUDGET]).set_index("design")["standard_error"]["surprises"]
-    assert 0.7 < foreseen / stated < 1.2
 
 
 @DESIGNS

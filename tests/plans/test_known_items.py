@@ -49,9 +49,9 @@ def planned(frame: pd.DataFrame, measure: str, share: float, seed: int) -> tuple
 
 
 def test_no_look_names_a_winner_of_a_tie() -> None:
-    """Six of these eight did before. At the level of 0.05, two of eight would be one chance in 17."""
+    """Three of these four did before. At the level of 0.05, two of four would be one chance in 70."""
     winners = []
-    for seed in range(8):
+    for seed in range(4):
         plan, qrels = planned(tied(104), "AP", 0.15, seed)
         winners.append(plan.status(qrels, first="b", second="a").winner)
     assert sum(winner is not None for winner in winners) <= 1
@@ -60,8 +60,8 @@ def test_no_look_names_a_winner_of_a_tie() -> None:
 @pytest.mark.parametrize("measure", ["AP", "nDCG@10"])
 def test_intervals_of_known_items_cover(measure: str) -> None:
     covered, error, stated = [], [], []
-    for seed in range(20):
-        frame = relevant(1, 60, 30, seed)
+    for seed in range(12):
+        frame = relevant(1, 40, 30, seed)
         plan, qrels = planned(frame, measure, 0.15, seed)
         found = plan.estimate(qrels)["a"]
         rank = frame.loc[frame["label"] == 1, "rank_a"]
@@ -70,7 +70,7 @@ def test_intervals_of_known_items_cover(measure: str) -> None:
         covered.append(low <= truth <= high)
         error.append(found.value - truth)
         stated.append(found.standard_error)
-    assert np.mean(covered) >= 0.85  # 0.95 less two standard errors
+    assert np.mean(covered) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / len(covered))
     assert abs(np.mean(error)) < 3 * np.std(error) / np.sqrt(len(error))
     assert 0.75 < np.sqrt(np.mean(np.square(stated)) / np.mean(np.square(error))) < 2
 

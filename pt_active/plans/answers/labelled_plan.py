@@ -182,8 +182,9 @@ def worst_case(
     rows = np.flatnonzero(wanted_documents(tables) & (labelled.label < 0))
     label = labelled.label.copy()
     label[rows] = 0
-    weights = contrast.weights(len(tables.pool.names))
-    change = replace(labelled, label=label).changes(weights, how)[rows]
+    weights, others = contrast.weights(len(tables.pool.names)), np.zeros((len(label), tables.pool.max_grade + 1), bool)
+    others[rows, 1:] = True
+    change = replace(labelled, label=label).changes(weights, how, others)[rows]
     ends = []
     for grades in (0, change.argmin(axis=1), change.argmax(axis=1)):
         label[rows] = grades

@@ -159,7 +159,7 @@ def test_another_label_moves_the_estimate_as_far_as_it_says(measure: str, design
     change = labelled_plan(plan.tables, labels).changes(np.array([1.0, -1.0]), how, np.ones((len(truth), 3), bool))
     before = plan.compare(labels, estimator=how.estimator).difference
     place = pd.MultiIndex.from_frame(plan.tables.pool.keys[["qid", "docno"]])
-    asked = [(row, grade) for row in range(0, len(labels), 8 if design == "surprises" else 40) for grade in range(3)]
+    asked = [(row, grade) for row in range(0, len(labels), 16 if design == "surprises" else 40) for grade in range(3)]
     said = np.array([change[place.get_loc(tuple(labels.loc[row, ["qid", "docno"]])), grade] for row, grade in asked])
     others = (labels.assign(label=labels["label"].where(labels.index != row, grade)) for row, grade in asked)
     moved = np.array([plan.compare(other, estimator=how.estimator).difference - before for other in others])
@@ -225,7 +225,7 @@ def test_second_labels_take_as_many_passes_for_many_pairs_as_for_few(monkeypatch
     monkeypatch.setattr(_surprise_kernels, "told_by_labels", lambda *a: (passes.append(1), kernel(*a)))
     counted = {}
     for rankers in ("abcd", "abcdefg"):
-        plan, truth = population("document", "nDCG@4", rankers, design="surprises")
+        plan, truth = population("document", "nDCG@4", rankers, queries=20, budget=60, design="surprises")
         wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
         records = judged_by(plan, wanted, np.random.default_rng(3), share=0.3)
         most = wanted.groupby("qid").size().max()

@@ -12,8 +12,7 @@ from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 
 
-@pytest.mark.parametrize("level", ["document", "query"])
-@pytest.mark.parametrize("looks", ["always", None])
+@pytest.mark.parametrize(("level", "looks"), [("document", "always"), ("query", None)])
 def test_where_nobody_judged_most_of_a_ranker_there_is_no_interval_and_no_verdict(
     level: str, looks: str | None, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path
 ) -> None:

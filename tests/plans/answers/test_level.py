@@ -20,7 +20,7 @@ from pt_active.plans.making.pool import Pool
 BUDGET = 250
 
 
-@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "nDCG@10", "AP", "P@5"])
+@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "nDCG@10"])
 def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure: str, demo, grades) -> None:
     shallow = (Runs(**demo.runs, depth=6) >> grades)(demo.topics.head(60))
     plan = Plan.create(shallow, None, measure, budget=80, seed=2)
@@ -53,18 +53,7 @@ def test_arguments_that_leave_no_choice_are_followed(arguments: dict, level: str
     assert "choice" not in plan.manifest
 
 
-def test_unknown_names_are_refused(graded: pd.DataFrame) -> None:
-    with pytest.raises(
-        ValueError, match="unknown design 'magic'; for queries .* hedged, .* documents one of successive"
-    ):
-        Plan.create(graded, None, DCG @ 10, budget=BUDGET, design="magic")
-    with pytest.raises(ValueError, match="unknown level 'page'; it is one of query, document"):
-        Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="page")
-    with pytest.raises(ValueError, match="either budget= or draws="):
-        Plan.create(graded, None, DCG @ 10)
-
-
-@pytest.mark.parametrize("per_query", [0.0, 3.0, 40.0])
+@pytest.mark.parametrize("per_query", [0.0, 40.0])
 def test_what_is_said_is_what_an_outlook_foresees(per_query: float, graded: pd.DataFrame) -> None:
     cost = UnitCost(per_query=per_query)
     budget = 0.3 * Plan.create(graded, None, DCG @ 10, cost, budget=1e6).manifest["pool_cost"]

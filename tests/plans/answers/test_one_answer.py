@@ -46,9 +46,9 @@ HOW_FAR = ("in order", "with a gap", "all")
 CASES = [
     (kind, rankers, HOW_FAR[(row + column) % 3])
     for row, kind in enumerate(PLANS)
-    for column, rankers in enumerate((2, (1, 4)[row % 2]))
+    for column, rankers in enumerate((2, 1) if row % 2 else (4,))
 ]
-"""Each kind of plan with two rankers, and with one or four; the ways in which labels come take turns."""
+"""Each kind of plan with one and two rankers, or with four; the ways in which labels come take turns."""
 
 
 @pytest.fixture(autouse=True)
@@ -179,23 +179,6 @@ def test_all_pairs_together_have_the_estimates_of_the_ranking(kind: str, how_far
         assert table.loc[key, "difference"] == pytest.approx(sign * each.difference, rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("kind", "how_far"), list(zip(["queries of DCG", "documents of DCG", "depth of ERR"], HOW_FAR, strict=True))
-)
-def test_the_sign_is_that_of_the_names(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
-    plan, qrels = judged(labelled, kind, 2, how_far)
-    looks = looks_of(kind)
-    one, other = (plan.status(qrels, looks, first=a, second=b) for a, b in ("ab", "ba"))
-    assert isinstance(one, Status)
-    assert isinstance(other, Status)
-    assert (one.value, one.low, one.high) == pytest.approx(
-        (-other.value, -other.high, -other.low), rel=1e-6, nan_ok=True
-    )
-    heads = [Report.of(plan, qrels, status=each, first=each.first, second=each.second) for each in (one, other)]
-    assert [each.headline.of for each in heads] == ["a − b", "b − a"]
-    assert heads[0].headline.answer.replace("a or b", "b or a") == heads[1].headline.answer.replace("a or b", "b or a")
-
-
 @pytest.mark.parametrize("kind", ["documents of DCG", "surprises of nDCG", "depth of AP"])
 def test_records_bring_the_error_of_judges_into_every_answer(kind: str, labelled: pd.DataFrame) -> None:
     if kind.startswith(IN_ROUNDS):
@@ -217,7 +200,7 @@ def test_records_bring_the_error_of_judges_into_every_answer(kind: str, labelled
 def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.DataFrame) -> None:
     """Few labels leave no degrees of freedom, and judges who are two grades apart say nothing of a grade between."""
     plan, qrels = judged(labelled, kind, 2, "in order")
-    for number in (1, 2, 8, 12):
+    for number in (1, 12):
         first = by_judges(qrels.head(number).assign(label=1))
         apart = [by_judges(qrels.head(1).assign(label=grade)).assign(annotator=f"judge {grade}") for grade in (0, 2)]
         records = pd.concat([first.iloc[1:], *apart], ignore_index=True)
@@ -245,7 +228,7 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
     assert early.n_judged == len(qrels) - 1
     with pytest.raises(ValueError, match=f"4 of {len(qrels) - 1} labels are judged so far without a gap: document "):
         plan.so_far(qrels.drop(qrels.index[4]))
-    for gap in (10, 20, 30):
+    for gap in (10, 30):
         some = qrels.drop(qrels.index[gap])
         status = plan.status(some)
         assert isinstance(status, Status)
@@ -259,22 +242,6 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
     assert seen == {False, True}
 
 
-def test_the_labels_that_are_lacking_are_one_number_with_its_odds(labelled: pd.DataFrame) -> None:
-    plan = made(labelled, "documents of DCG", 4)
-    qrels = plan.assessments[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
-    status = plan.status(qrels, first="c", second="d")
-    assert isinstance(status, Status)
-    assert status.resolution is None
-    advice = f"judge about {status.needed - status.spent:.4g} more documents, {status.needed:.4g} in all: that settles"
-    assert status.advice.startswith(f"{advice} it four times out of five")
-    report = Report.of(plan, qrels, status=status, first="c", second="d")
-    assert dict(report.headline.facts)["next"] == f"J{status.advice[1:]}."
-    assert (
-        "that settles it four times out of five"
-        in dict(Report.of(plan, qrels, first="c", second="d").headline.facts)["next"]
-    )
-
-
 def test_four_of_five_continuations_are_settled_by_then(labelled: pd.DataFrame) -> None:
     plan = made(labelled, "documents of DCG", 2)
     qrels = plan.assessments[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
@@ -284,7 +251,7 @@ def test_four_of_five_continuations_are_settled_by_then(labelled: pd.DataFrame) 
     value = proof.draws.estimate()[0]
     found = [
         prospect_of(proof, verdict, Point(value, 0.0, QueriesMeant("these", 1)), claims_on(0.0), 0.05, seed)
-        for seed in range(20)
+        for seed in range(10)
     ]
     by_then, before = (np.mean([of(each.draws, each.needed) for each in found]) for of in (np.less_equal, np.less))
-    assert before - 0.03 <= 0.8 <= by_then + 0.03  # 3 standard errors of 20 numbers, each from 200 continuations
+    assert before - 0.04 <= 0.8 <= by_then + 0.04  # 3 standard errors of 10 numbers, each from 200 continuations

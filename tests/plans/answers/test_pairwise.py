@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, measure_values
-from pt_active.cli.app import app
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded, holm, log_capital
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.making.queries import in_drawing_order
 
 QUERIES, PAIRS = 60, 3
 
@@ -105,10 +102,9 @@ def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, wanted
         assert each.resolved_at <= sequence.progress.spent[strict]
 
 
-def test_verdicts_stay_and_evidence_grows(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
-    listed = pd.read_csv(plan.export(tmp_path / "list.csv", "csv", order="drawn"), dtype=str)
-    ordered, before = listed[["qid", "docno"]].merge(labels), None
-    for part in np.linspace(0, len(ordered), 9).astype(int):
+def test_verdicts_stay_and_evidence_grows(plan: Plan, labels: pd.DataFrame) -> None:
+    ordered, before = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(labels), None
+    for part in np.linspace(0, len(ordered), 5).astype(int):
         status = plan.status(ordered.head(part))
         for i, each in enumerate(status.pairs):
             if before is not None:
@@ -141,16 +137,13 @@ def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.
     assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["pairs"][0]["e_value"] is None
 
 
-def test_the_table_and_the_json(status: PairStatus) -> None:
-    table, content = status.table(), json.loads(json.dumps(status.to_dict(), allow_nan=False))
-    assert list(table) == ["first", "second", "difference", "low", "high", "e_value", "better"]
+def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> None:
+    content = json.loads(json.dumps(status.to_dict(), allow_nan=False))
+    table = status.table()
     assert table.better.tolist() == [None, "production", "candidate"]
     assert table.difference.tolist() == [each["value"] for each in content["pairs"]]
     assert (content["confidence"], content["answer"]) == (0.95, "2 of 3 pairs are settled")
     assert content["advice"] == "extend the plan, or accept that the other pairs stay open"
-
-
-def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> None:
     lines = str(status).splitlines()
     assert lines[0] == "DCG@10: all pairs together, 95%, valid at any time, for any data, for these 60 queries"
     assert len(lines) == 1 + PAIRS + 3
@@ -171,24 +164,3 @@ def test_a_winner_whose_interval_holds_0_is_explained(status: PairStatus) -> Non
         "an interval may hold 0 where there is a winner: intervals are simultaneous, each at 0.05 over 3 pairs; "
         "verdicts, by Holm, can be sharper"
     )
-
-
-def test_what_follows_when_all_pairs_are_settled_is_a_report_of_one(
-    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3, level="query")
-    whole.save("plan")
-    labels.merge(whole.assessments[["qid", "docno"]]).to_csv("judged.csv", index=False)
-    said = CliRunner().invoke(app, ["status", "plan", "judged.csv"]).output
-    proposed = shlex.split(said.splitlines()[-1])
-    words = "report plan judged.csv --so-far --first production --second candidate --out plan.html"
-    assert proposed[1:] == words.split()
-    shown = CliRunner().invoke(app, proposed[1:])
-    assert shown.exit_code == 0
-    assert shown.output.splitlines()[0] == "candidate is better than production on these 60 queries."
-    one = "a report of the labels so far is about one pair: pass --first and --second"
-    for names in ([], ["--first", "blind"], ["--margin", "0.1"]):
-        refused = CliRunner().invoke(app, ["report", "plan", "judged.csv", "--so-far", "--out", "other.html", *names])
-        assert (refused.exit_code, refused.stderr) == (2, f"error: {one}\n")
-    assert not Path("other.html").exists()

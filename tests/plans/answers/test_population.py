@@ -13,8 +13,9 @@ from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "nDCG@10", "AP(rel=2)"])
+@pytest.mark.parametrize(
+    ("level", "measure"), [("query", "DCG@10"), ("document", "ERR@10"), ("query", "nDCG@10"), ("document", "AP(rel=2)")]
+)
 def test_a_census_answers_for_new_queries_as_the_paired_t_test_does(graded, demo, topics, level, measure) -> None:
     plan = Plan.create(graded, topics, measure, budget=1e9, level=level, seed=1)
     labels = demo.judge(plan.assessments)

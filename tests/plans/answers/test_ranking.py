@@ -10,8 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
@@ -151,11 +149,12 @@ def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(graded, demo
 def test_equal_rankings_differ_in_nothing_so_no_caution_is_due(demo, grades) -> None:
     one, other = demo.runs["candidate"], demo.runs["production"]
     graded = (Runs(one=one, same=one, other=other, depth=10) >> grades)(demo.topics)
-    for budget, differ in ((500, ()), (10, ("one − other", "same − other"))):
+    graded = graded[graded["qid"].isin(demo.topics["qid"].head(60))]
+    for budget, differ in ((300, set()), (10, {"one", "same"})):
         plan = Plan.create(graded, None, "nDCG@10", budget=budget, level="document", seed=1)
-        compared = plan.rank(demo.judge(plan.assessments)).comparisons
-        cautions = {each.basis.caution.partition(" rests on ")[0] for each in compared} - {""}
-        assert cautions == {f"the estimate of {pair}" for pair in differ}
+        noted = [each for each in plan.rank(demo.judge(plan.assessments)).comparisons if each.basis.caution]
+        assert all("rests on" in each.basis.caution and "other" in (each.first, each.second) for each in noted)
+        assert {name for each in noted for name in (each.first, each.second)} - {"other"} == differ
 
 
 def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -166,15 +165,12 @@ def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[
     return rest.assign(**{f"rank_{new}": graded[f"rank_{name}"] for new, name in old.items()}), old
 
 
-@settings(max_examples=4)
-@given(
-    order=st.permutations(range(4)),
-    prefix=st.sampled_from(["x", "a ranker ", "Ω"]),
-    level=st.sampled_from(["query", "document"]),
+@pytest.mark.parametrize(
+    ("level", "order", "prefix"), [("query", (2, 0, 3, 1), "a ranker "), ("document", (3, 1, 0, 2), "Ω")]
 )
 def test_the_order_and_names_of_rankers_change_nothing(graded, plans, labels, order, prefix, level) -> None:
     expected = plans[level].rank(labels[level], correction="tukey")
-    pool, old = renamed(graded, tuple(order), prefix)
+    pool, old = renamed(graded, order, prefix)
     plan = Plan.create(pool, None, DCG @ 10, budget=BUDGET[level], level=level, seed=3)
     found = plan.rank(labels[level], correction="tukey")
     assert tuple(old[name] for name in found.names) == expected.names
@@ -185,11 +181,9 @@ def test_the_order_and_names_of_rankers_change_nothing(graded, plans, labels, or
 HOW = How(DCG @ 10, "snis")
 
 
-def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
+def judged_of(values: np.ndarray, errors: float, sign: int = 1) -> object:
     """A sample for `rank_judged` in which each difference has the same standard error."""
-    basis = Basis(
-        measure="DCG@10", n_draws=50, n_queries=50, n_judged=500, census=False, missing_policy="error", caution=caution
-    )
+    basis = Basis(measure="DCG@10", n_draws=50, n_queries=50, n_judged=500, census=False, missing_policy="error")
     names = tuple(f"<r{s}>" for s in range(len(values)))
     common = {"basis": basis, "standard_error": errors, "degrees_of_freedom": 48.0, "confidence_level": 0.95}
 
@@ -201,15 +195,10 @@ def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
             return Estimate(name=names[ranker], value=float(values[ranker]), degenerate=False, **common)
 
         def compare(self, first, second, how):
-            difference = float(values[first] - values[second])
+            difference = sign * float(values[first] - values[second])
             return Comparison.tested(names[first], names[second], difference, common | {"degenerate": False})
 
     return Judged()
-
-
-def test_one_caution_is_given_as_it_is() -> None:
-    with pytest.warns(UserWarning, match="^a few carry it all$"):
-        rank_judged(judged_of(np.array([0.0, 2.1]), 1.0, "a few carry it all"), HOW)
 
 
 def test_what_is_resolved_alone_may_not_be_among_all() -> None:
@@ -238,7 +227,7 @@ def test_a_ranking_answers_for_both_kinds_of_queries(plans, labels, demo, level,
     assert re.search(rf"told apart  \d of 6 pairs for {words[queries]}, \d for {words[other]} \(", told)
 
 
-@pytest.mark.parametrize("correction", ["holm", "tukey", "bonferroni", "fdr_bh", "fdr_by", "holm-sidak"])
+@pytest.mark.parametrize("correction", ["holm", "tukey", "fdr_bh"])
 @pytest.mark.parametrize("seed", range(2))
 def test_what_is_drawn_agrees_with_the_verdicts(correction: str, seed: int) -> None:
     """An interval in the figure excludes 0 just where the corrected test finds a winner."""
@@ -261,25 +250,6 @@ def test_only_a_later_step_has_an_interval_of_its_own() -> None:
     np.testing.assert_allclose(ranking.pair_confidences, [1 - 0.05 / 2, 1 - 0.05 / 3, 1 - 0.05 / 3])
 
 
-def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out(plans, labels) -> None:
-    ranking = plans["query"].rank(labels["query"])
-    first, second = ranking.estimates[0], ranking.estimates[-1]
-    swapped = (second, *ranking.estimates[1:-1], first)
-    found = {frozenset((each.first, each.second)): each for each in ranking.comparisons}
-    names = [each.name for each in swapped]
-    pairs = [found[frozenset(pair)] for pair in itertools.combinations(names, 2)]
-    turned = tuple(
-        each
-        if (each.first, each.second) == pair
-        else Comparison.tested(
-            *pair,
-            -each.difference,
-            {
-                k: getattr(each, k)
-                for k in ("basis", "standard_error", "degrees_of_freedom", "confidence_level", "degenerate")
-            },
-        )
-        for each, pair in zip(pairs, itertools.combinations(names, 2), strict=True)
-    )
-    wrong = Ranking(swapped, turned, tuple(each.pvalue for each in turned), "holm")
-    assert f"{second.name} stands above {first.name}, but their comparison finds {first.name} better" in wrong.note
+def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out() -> None:
+    ranking = rank_judged(judged_of(np.array([0.0, 4.2]), 1.0, sign=-1), HOW)
+    assert "<r1> stands above <r0>, but their comparison finds <r0> better" in ranking.note

@@ -93,7 +93,7 @@ def test_a_top_grade_that_no_sample_sees_makes_intervals_wide() -> None:
     """A document in 32 queries decides, and the model expects it, though not where; t misses in most samples."""
     pool, qrels = POPULATIONS["skewed_32"](2)
     misses = 0
-    for seed in range(8):
+    for seed in range(4):
         plan = Plan.create(pool, None, DCG @ 10, draws=20, seed=seed)
         found = plan.compare(qrels)
         low = found.confidence_interval().low
@@ -101,7 +101,7 @@ def test_a_top_grade_that_no_sample_sees_makes_intervals_wide() -> None:
         assert found.note
         assert np.isnan(found.pvalue) == np.isnan(low)
         assert found.winner is None
-    assert misses >= 4
+    assert misses >= 2
 
 
 def test_one_query_with_half_of_the_traffic_leaves_an_interval() -> None:

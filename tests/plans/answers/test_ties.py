@@ -12,8 +12,6 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from populations import HostilePopulation, plain
 
 from pt_active import Experiment, Plan
@@ -64,7 +62,7 @@ def sampled(measure: str, seed: int) -> str | None:
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 100), marks=pytest.mark.slow)], ids=str)
 def test_a_census_of_equal_rankers_finds_nothing(equal: ModuleType, measure: str, seeds: range) -> None:
     for seed in seeds:
         plan, labels = equal.planned(seed, measure, sampled(measure, seed), 1.0, 2 + seed % 4)
@@ -73,7 +71,7 @@ def test_a_census_of_equal_rankers_finds_nothing(equal: ModuleType, measure: str
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 100), marks=pytest.mark.slow)], ids=str)
 def test_sampled_queries_that_tie_show_no_difference(equal: ModuleType, measure: str, seeds: range) -> None:
     for seed in seeds:
         plan, labels = equal.planned(seed, measure, None, 0.5, 3)
@@ -87,21 +85,20 @@ def test_sampled_queries_that_tie_show_no_difference(equal: ModuleType, measure:
 @pytest.mark.parametrize("drawing", [*DRAWINGS, "surprises"])
 def test_no_error_is_no_evidence(equal: ModuleType, drawing: str | None) -> None:
     """A third of the labels: a difference has an error, or it is 0 with a p-value of 1, or there is no test."""
-    for seed in range(2):
-        for measure in OF_DRAWING[drawing]:
-            plan, labels = equal.planned(seed, measure, drawing, 1 / 3, 3)
-            for each in plan.rank(labels).comparisons:
-                assert not 0 < each.standard_error <= 1e-6
-                if each.difference == 0:
-                    assert each.pvalue == 1
-                else:
-                    assert abs(each.difference) > 1e-12
-                    assert each.standard_error != 0 or np.isnan(each.pvalue)
+    for seed, measure in enumerate(OF_DRAWING[drawing]):
+        plan, labels = equal.planned(seed, measure, drawing, 1 / 3, 3)
+        for each in plan.rank(labels).comparisons:
+            assert not 0 < each.standard_error <= 1e-6
+            if each.difference == 0:
+                assert each.pvalue == 1
+            else:
+                assert abs(each.difference) > 1e-12
+                assert each.standard_error != 0 or np.isnan(each.pvalue)
 
 
 def test_labels_that_are_all_alike_show_no_difference(equal: ModuleType) -> None:
     """Lines through such labels leave nothing of the model but rounding."""
-    for seed, drawing in enumerate(DRAWINGS[1:] * 2):
+    for seed, drawing in enumerate(DRAWINGS[1:]):
         plan, labels = equal.planned(seed, "P@10", drawing, 0.4, 3)
         for each in plan.rank(labels.assign(label=0)).comparisons:
             assert each.winner is None
@@ -123,7 +120,7 @@ def nearly_equal(seed: int, share: float) -> HostilePopulation:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_small_difference_is_a_difference_in_a_census(measure: str) -> None:
-    for seed, share in enumerate((1e-6, 1e-6, 1e-7, 1e-3)):
+    for seed, share in enumerate((1e-6, 1e-7)):
         pool, qrels = nearly_equal(seed, share)
         drawing = sampled(measure, seed)
         level = "query" if drawing is None else "document"
@@ -151,17 +148,14 @@ def two_equal() -> tuple[pd.DataFrame, pd.DataFrame]:
     return pool.assign(rank_b=rank, score_b=-rank), qrels
 
 
-@settings(max_examples=8)
-@given(
-    st.randoms(),
-    st.sampled_from([*(("DCG@10", each) for each in DRAWINGS), *(("ERR@10", each) for each in OF_MEASURE["ERR@10"])]),
-    st.sampled_from([1e-9, 1, 1e9]),
+@pytest.mark.parametrize(
+    ("measure", "drawing", "unit"),
+    [("DCG@10", None, 1e-9), ("DCG@10", "successive", 1e9), ("ERR@10", None, 1e9), ("ERR@10", "depth", 1e-9)],
 )
 def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(
-    two_equal: tuple[pd.DataFrame, pd.DataFrame], rng, way: tuple[str, str | None], unit: float
+    two_equal: tuple[pd.DataFrame, pd.DataFrame], measure: str, drawing: str | None, unit: float
 ) -> None:
-    measure, drawing = way
-    pool, qrels = (frame.sample(frac=1, random_state=rng.randrange(10**6)) for frame in two_equal)
+    pool, qrels = (frame.sample(frac=1, random_state=seed) for seed, frame in enumerate(two_equal))
     level = "query" if drawing is None else "document"
     traffic = unit * (1 + pool["qid"].str[1:].astype(int))
     plan = Plan.create(pool.assign(traffic=traffic), None, measure, budget=1e4, level=level, design=drawing)
@@ -171,17 +165,16 @@ def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(
 @pytest.mark.parametrize("looks", [None, "always"])
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_all_looks_end_with_exactly_equal(equal: ModuleType, looks: str | None, level: str) -> None:
-    for seed in (1, 2):
-        plan, labels = equal.planned(seed, "DCG@10", None if level == "query" else "successive", 1.0, 2)
-        status = plan.status(labels, looks=looks)
-        assert status.answer == "stop: exactly equal"
-        assert (status.value, status.low, status.high, status.standard_error) == (0, 0, 0, 0)
-        assert not np.signbit([status.value, status.low, status.high]).any()
+    plan, labels = equal.planned(1, "DCG@10", None if level == "query" else "successive", 1.0, 2)
+    status = plan.status(labels, looks=looks)
+    assert status.answer == "stop: exactly equal"
+    assert (status.value, status.low, status.high, status.standard_error) == (0, 0, 0, 0)
+    assert not np.signbit([status.value, status.low, status.high]).any()
 
 
 def test_a_difference_of_exactly_the_margin_does_not_exceed_it() -> None:
     """P@10 differs by a multiple of 1/60, which sums miss on both sides."""
-    for seed in range(3):
+    for seed in range(2):
         pool, qrels = nearly_equal(seed, 1.0)
         plan = Plan.create(pool, None, "P@10", budget=1e4, level="document", seed=seed)
         labels = qrels.merge(plan.assessments[["qid", "docno"]])
@@ -201,7 +194,7 @@ def test_reports_say_that_they_are_equal(
     equal: ModuleType, measure: str, drawing: str | None, rankers: int, tmp_path: Path
 ) -> None:
     plan, labels = equal.planned(1, measure, drawing, 1.0, rankers)
-    for ending in ("md", "json", "html"):
+    for ending in ("json", "html"):
         report = plan.report(tmp_path / f"equal.{ending}", labels)
         text = (tmp_path / f"equal.{ending}").read_text(encoding="utf-8")
         assert not re.search(r"[-−]0\.0000|p = 0\b|p-value\s+0\b|\"pvalue\": 0\.0|\"value\": -?\d\.\d+e-1\d", text)
@@ -217,13 +210,12 @@ def test_reports_say_that_they_are_equal(
 
 
 def test_the_table_of_an_experiment_has_no_gain_and_no_loss(equal: ModuleType) -> None:
-    for seed in (1, 2):
-        pool, qrels = equal.releases(seed, "abc", every=True)
-        plan = Plan.create(pool, None, "DCG@10", budget=1e4, level="query")
-        runs = {name: pool[["qid", "docno"]].assign(score=pool[f"score_{name}"]) for name in "abc"}
-        options = {"baseline": "a", "correction": "holm"}
-        frame = Experiment(runs, plan, qrels, ["DCG@10", "nDCG@10"], **options).set_index("name").drop("a")
-        for measure in ("DCG@10", "nDCG@10"):
-            assert (frame[[f"{measure} +", f"{measure} -"]] == 0).all(axis=None)
-            assert (frame[f"{measure} p-value"] == 1).all()
-            assert not frame[f"{measure} reject"].any()
+    pool, qrels = equal.releases(1, "abc", every=True)
+    plan = Plan.create(pool, None, "DCG@10", budget=1e4, level="query")
+    runs = {name: pool[["qid", "docno"]].assign(score=pool[f"score_{name}"]) for name in "abc"}
+    options = {"baseline": "a", "correction": "holm"}
+    frame = Experiment(runs, plan, qrels, ["DCG@10", "nDCG@10"], **options).set_index("name").drop("a")
+    for measure in ("DCG@10", "nDCG@10"):
+        assert (frame[[f"{measure} +", f"{measure} -"]] == 0).all(axis=None)
+        assert (frame[f"{measure} p-value"] == 1).all()
+        assert not frame[f"{measure} reject"].any()

@@ -20,9 +20,10 @@ def plan(graded: pd.DataFrame) -> Plan:
     return Plan.create(graded, None, "nDCG@10", budget=300, seed=4)
 
 
-@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "R@5"])
+@pytest.mark.parametrize("measure", ["nDCG@10", "R@5"])
 def test_every_answer_names_the_pool(measure: str, graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
-    plan = Plan.create(graded, None, measure, budget=300, seed=4, level="document")
+    few = graded[graded["qid"].isin(graded["qid"].unique()[:20])]
+    plan = Plan.create(few, None, measure, budget=100, seed=4, level="document")
     own, said = labels.merge(plan.assessments[["qid", "docno"]]), f"{measure} {POOLED}"
     answers = [plan.compare(own), plan.status(own), plan.rank(own), *plan.estimate(own).values()]
     answers.append(plan.gate(own, 0.1, queries="these"))
