@@ -253,7 +253,7 @@ gate: a pass at the level of both sides [answers/test_gate]
 gate: a fail at the level of both sides [answers/test_gate]
     proof.stakes, -below, alpha / 2) => proof.stakes, -below, alpha)
 gate: an interval that few queries carry decides at the end [answers/test_gate]
-    comparison.population is not None and not comparison.population.enough => False
+    np.isfinite(state.low) and not state.population.enough => False
 new queries: any number of them may differ [test_new_queries]
     return self.differing + more >= MIN_GROUPS and => return
 new queries: means lie apart by all degrees of freedom [test_new_queries]
@@ -408,9 +408,9 @@ order of documents: later rounds come among the earlier [plans/answers/test_gaps
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
     np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind
 sequence: waits for a document that is judged [test_sequence answers/test_status]
-    self.source.named(first[label[first] < 0][0]) => self.source.named(first[0])
-looks: opening is paid where nothing matters [test_looks]
-    len(np.unique(pool.query_of_document[matter])) => len(np.unique(pool.query_of_document))
+    self.source.named(first[self.label[first] < 0][0]) => self.source.named(first[0])
+sequences: what is drawn is paid again [test_looks]
+    - prices.spent(drawn)).sum() => ).sum()
 parts: the first parts are as probable as the whole [test_parts]
     np.where(_first_of_all(sample), 1.0, design.inclusion * share) => design.inclusion
 forecast: the whole budget for a part of the queries [test_level]

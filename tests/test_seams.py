@@ -150,9 +150,9 @@ def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
         estimates.append(half.value.mean())
     assert abs(np.mean(estimates) - truth) < 3 * np.std(estimates) / np.sqrt(len(estimates))
     some = np.where(np.isin(np.arange(len(label)), source.order.documents[: source.order.ends[2]]), label, -1)
-    progress = UnitSequence(source, some, bridged=True).progress
-    assert (progress.judged, progress.drawn, progress.unit) == (3, QUERIES // IN_SESSION, "session")
-    assert progress.waiting == f"session {source.place[3]}"
+    sequence = UnitSequence(source, some, bridged=True)
+    assert (sequence.judged, sequence.drawn, sequence.counts["unit"]) == (3, QUERIES // IN_SESSION, "session")
+    assert sequence.waiting == f"session {source.place[3]}"
 
 
 def test_the_road_in_ten_lines_is_that_of_a_plan(pool: pd.DataFrame, labels: pd.DataFrame) -> None:

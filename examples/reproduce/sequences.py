@@ -13,7 +13,7 @@ from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import Progress, Proof, UnitSequence, sequence_of
+from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.sampling.successive import priorities_of
 
@@ -29,7 +29,7 @@ class Sequence:
     """
 
     proof: Proof
-    progress: Progress
+    progress: UnitSequence
     query: np.ndarray
 
     def labels(self, draws: int) -> int:
@@ -77,7 +77,7 @@ def sequences(
         # Labels of documents that cannot change the result would be warned of.
         label = np.where(again.rounds[0].sample.drawn, label, -1) if again.rounds else label
         sequence = sequence_of(again, label, tables.measure)
-        yield Sequence(sequence.proof(Contrast(*pair), alpha), sequence.progress, _queries(sequence))
+        yield Sequence(sequence.proof(Contrast(*pair), alpha), sequence, _queries(sequence))
 
 
 def _queries(sequence: UnitSequence) -> np.ndarray:

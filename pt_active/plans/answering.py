@@ -15,16 +15,14 @@ from pt_active.frames.checks import some
 from pt_active.frames.progress import working
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
-from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.agreement import Agreement, agreement_of
+from pt_active.plans.answers.forecast import foreseen
 from pt_active.plans.answers.gaps import labels_and_said
 from pt_active.plans.answers.gate import (
     NON_INFERIOR,
     Gate,
     Rule,
-    gate_at_any_time,
-    gate_at_parts,
-    gate_at_the_end,
+    gate_of,
     population_asked,
 )
 from pt_active.plans.answers.judged import Contrast, LabelledPlan
@@ -34,7 +32,7 @@ from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_p
 from pt_active.plans.answers.looks import USUAL, Question, looks_asked
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.report.differences import budget_table, foreseen
+from pt_active.plans.answers.report.differences import budget_table
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
@@ -43,7 +41,6 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
-from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.showing.page import check_page
@@ -308,17 +305,9 @@ class Answering(KeptArtifact[PlanTables]):
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
         self._check_planned_for(pair)
-        if looks == ALWAYS and not has_order(self.tables):
-            raise ValueError(
-                "the plan has no order, so nothing is known of it before everything is judged; ask once, at the end: "
-                "looks=None"
-            )
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)
-        if looks is None:
-            return gate_at_the_end(*self._once(question, labels, records), asked).with_said(said, given)
-        decided = gate_at_any_time if looks == ALWAYS else gate_at_parts
-        return decided(self.tables, labels, question, asked, records).with_said(said, given)
+        return gate_of(self.tables, labels, question, asked, records).with_said(said, given)
 
     def _check_planned_for(self, pair: tuple[int, int]) -> None:
         """Raise if a ranker came after the plan: where the plan never asks, the model alone would decide."""
@@ -327,17 +316,6 @@ class Answering(KeptArtifact[PlanTables]):
                 f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
                 "it, and a new plan with the two rankers decides"
             )
-
-    def _once(
-        self, question: Question, labels: pd.DataFrame, records: pd.DataFrame | None = None
-    ) -> tuple[Status, Comparison | None]:
-        """The one look at the end: the state, and what all labels say about a pair, None before all are there."""
-        state = plan_status(self.tables, labels, question, records)
-        if state.judged < state.drawn:
-            return state, None
-        one, other = (self.rankers[each] for each in question.pair)
-        about: dict[str, Any] = {"queries": question.queries, "clusters": question.clusters, "records": records}
-        return state, self.compare(labels, confidence=question.confidence, first=one, second=other, **about)
 
     def report(
         self,

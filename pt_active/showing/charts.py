@@ -29,8 +29,7 @@ _VARIABLES = f"--first: {FIRST}; --second: {SECOND}; --ink: currentColor; --grou
 """The colours of charts outside of a report, where text has that of its surroundings."""
 
 _WIDE = 4.6  # Width of a figure in inches: on a phone, its letters are as large as those of a table
-_ONE_LINE = 52  # A label and its numbers share a line if they have at most so many characters
-_CUT = (34, 44, 54)  # Lengths to which labels are cut, in characters: the first at which they stay distinct is used
+_WIDEST = 54  # Characters of a label
 
 _UNUSED_ID = re.compile(r' id="[A-Za-z][\w.]*_\d+"')
 """Matplotlib numbers the groups of each figure alike, and nothing refers to them."""
@@ -39,14 +38,13 @@ Sides = tuple[str, str]  # What values left and right of 0 mean
 
 
 class ChartRow(NamedTuple):
-    """A row of a chart: an estimate, whose mark is hollow unless it is strong, or a bar, with its numbers in words."""
+    """A row of a chart: an estimate, whose mark is hollow unless it is strong, or a bar."""
 
     label: str
     value: float
     low: float = np.nan
     high: float = np.nan
     strong: bool = True
-    text: str = ""
 
 
 class Series(NamedTuple):
@@ -91,8 +89,8 @@ class Chart:
         axes.patch.set_visible(False)
         return figure
 
-    def svg(self, name: str, title: str, message: str = "") -> str:
-        """The chart as an ``<svg>`` element in the colours of its page, whose description begins with a message."""
+    def svg(self, name: str, title: str) -> str:
+        """The chart as an ``<svg>`` element in the colours of its page, described by its numbers."""
         import matplotlib as mpl
 
         file = io.StringIO()
@@ -106,8 +104,7 @@ class Chart:
         for colour, variable in _ON_PAGES.items():
             drawn = drawn.replace(colour, variable)
         named = f'<title id="{name}-title">{html.escape(visible_field(title))}</title>'
-        words = html.escape(visible(f"{message} {self._told()}.".strip()))
-        told = f'<desc id="{name}-desc">{words}</desc>'
+        told = f'<desc id="{name}-desc">{html.escape(visible(self._told()))}.</desc>'
         labelled = f'role="img" aria-labelledby="{name}-title {name}-desc"'
         return f"<svg {size} {labelled}>{named}{told}{_UNUSED_ID.sub('', drawn).rstrip()}"
 
@@ -129,15 +126,8 @@ class Intervals(Chart):
         return "; ".join(told)
 
     @property
-    def _shown(self) -> list[ChartRow]:
-        return [row._replace(text=self._numbers(row)) for row in self.rows]
-
-    def _numbers(self, row: ChartRow) -> str:
-        return with_interval(row.value, row.low, row.high, sign=self.compared) if np.isfinite(row.value) else ""
-
-    @property
     def _tall(self) -> float:
-        return _height(self._shown)
+        return _height(self.rows)
 
     def _in(self, axes: Axes) -> None:
         value, low, high = np.array([row[1:4] for row in self.rows], dtype=float).T
@@ -150,7 +140,11 @@ class Intervals(Chart):
         axes.errorbar(middle, places[known], xerr=half, fmt="none", capsize=4, lw=2, color=FIRST)
         if self.compared:
             _mark_zero(axes, places, ":")
-        _name_rows(axes, self._shown, self.axis, self.sides)
+        words = []
+        for row in self.rows:
+            numbers = with_interval(row.value, row.low, row.high, sign=self.compared) if np.isfinite(row.value) else ""
+            words.append(f"{short(row.label, _WIDEST)}\n{numbers}".rstrip())
+        _name_rows(axes, words, self.axis, self.sides)
 
 
 @dataclass(frozen=True)
@@ -173,7 +167,7 @@ class Bars(Chart):
         places = np.arange(len(value))
         axes.barh(places, value, 0.3, color=[SECOND if each < 0 else FIRST for each in value])
         _mark_zero(axes, places, "-")
-        _name_rows(axes, self.rows, self.axis, self.sides)
+        _name_rows(axes, [short(row.label, _WIDEST) for row in self.rows], self.axis, self.sides)
 
 
 @dataclass(frozen=True)
@@ -212,13 +206,7 @@ def framed(svg: str) -> str:
 
 def _height(rows: Sequence[ChartRow]) -> float:
     """Height of a chart of rows, in inches."""
-    return 0.8 + (0.42 if _fit_on_lines(rows) else 0.58) * max(len(rows), 1)
-
-
-def _fit_on_lines(rows: Sequence[ChartRow]) -> bool:
-    """Whether the label and the numbers of each row fit on one line."""
-    labels = cut_labels([row.label for row in rows])
-    return all(len(label) + len(row.text) <= _ONE_LINE for label, row in zip(labels, rows, strict=True))
+    return 0.8 + 0.58 * max(len(rows), 1)
 
 
 def _mark_zero(axes: Axes, places: np.ndarray, line: Literal["-", ":"]) -> None:
@@ -226,29 +214,16 @@ def _mark_zero(axes: Axes, places: np.ndarray, line: Literal["-", ":"]) -> None:
     axes.vlines(np.zeros(len(places)), places - 0.2, places + 0.25, INK, line, lw=1)
 
 
-def _name_rows(axes: Axes, rows: Sequence[ChartRow], axis: str, sides: Sides | None) -> None:
-    """Each row below its label and its numbers, from the top, and what the scale and its two sides mean."""
-    whole, at_left = _fit_on_lines(rows), axes.get_yaxis_transform()
-    for place, (row, label) in enumerate(zip(rows, cut_labels([row.label for row in rows]), strict=True)):
-        words = label if whole else f"{label}\n{row.text}".rstrip()
-        axes.text(0, place - 0.2, words, va="bottom", transform=at_left)
-        if whole:
-            axes.text(1, place - 0.2, row.text, va="bottom", ha="right", transform=at_left)
+def _name_rows(axes: Axes, words: Sequence[str], axis: str, sides: Sides | None) -> None:
+    """Each row below its words, from the top, and what the scale and its two sides mean."""
+    for place, each in enumerate(words):
+        axes.text(0, place - 0.2, each, va="bottom", transform=axes.get_yaxis_transform())
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    axes.set_ylim(len(rows) - 0.6, -0.8)
+    axes.set_ylim(len(words) - 0.6, -0.8)
     axes.locator_params(axis="x", nbins=6)
     below = [axis] if sides is None else [axis, f"← {short(sides[0], 22)} · {short(sides[1], 22)} →"]
     axes.set_xlabel("\n".join(below))
-
-
-def cut_labels(names: Sequence[str]) -> list[str]:
-    """Short labels of the names; distinct names keep distinct labels if possible."""
-    for length in _CUT:
-        cut = [short(name, length) for name in names]
-        if len(set(cut)) == len(set(names)):
-            break
-    return cut
 
 
 def short(text: str, most: int) -> str:

@@ -45,28 +45,6 @@ class Headline:
         return asdict(self) | {"facts": dict(self.facts)}
 
 
-@dataclass(frozen=True)
-class Returned:
-    """A document at its rank; its label is None if it was not judged, its text empty if nobody gave it."""
-
-    docno: str
-    label: int | None
-    expected: float
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A query with two rankers' documents at each rank, None past the end; of ``shown`` so many are ``judged``."""
-
-    qid: str
-    query: str
-    values: tuple[float, float]
-    judged: int
-    shown: int
-    ranks: tuple[tuple[Returned | None, Returned | None], ...]
-
-
 class Decided(NamedTuple):
     """A document whose label counted: its query with its text, its grade, how far that moved the estimate, its text."""
 
@@ -118,8 +96,6 @@ class Section:
     facts: Facts | Sequence[tuple[str, str]] = ()
     open: Shown | None = None
     decided: Sequence[Decided] = ()  # documents whose labels counted, with their texts
-    beside: Sequence[Beside] = ()  # queries with the documents of two rankers, ``sides``, folded one by one
-    sides: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)
@@ -133,7 +109,6 @@ class Page:
     sections: Sequence[Section]
     note: str = ""  # what a reader must know before trusting the answer; empty if there is nothing
     reassures: bool = False  # whether that is good news
-    status: Facts | None = None  # the state of the judging if it goes on
 
     def save(self, path: Path) -> None:
         """Write the page to a new file: as JSON if its name ends so, and else as HTML."""

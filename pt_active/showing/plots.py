@@ -1,7 +1,4 @@
-"""Which chart does a table become? Each function takes a table and returns a chart, which has a ``figure()``.
-
-They raise ``ValueError`` if a column is missing, or there are no rows.
-"""
+"""Which chart does a table become? Each function takes a table and returns a chart, which has a ``figure()``."""
 
 from __future__ import annotations
 
@@ -29,7 +26,6 @@ def estimates(
         compared: Whether these are differences, so that 0 is marked.
         sides: What values left and right of 0 mean.
     """
-    _need(table, "name", "estimate", "low", "high")
     rows = table.head(MAX_ESTIMATES)
     sure = rows["sure"] if "sure" in rows.columns else [True] * len(rows)
     columns = (rows[name] for name in ("name", "estimate", "low", "high"))
@@ -49,7 +45,6 @@ def budgets(table: pd.DataFrame, spent: float | None = None, unit: str = "", her
         unit: The unit of costs, such as hours.
         here: The words at that mark.
     """
-    _need(table, "level", "design", "budget", "half_width")
     known = table[np.isfinite(table["half_width"]) & (table["half_width"] > 0)]
     looks = [*_LOOKS, *(_LOOKS[-1:] * len(known))]
     lines = []
@@ -70,7 +65,6 @@ def contributions(table: pd.DataFrame, axis: str = "moved the estimate by", side
         axis: What the bars show.
         sides: What values left and right of 0 mean.
     """
-    _need(table, "qid", "contribution")
     rows = table.head(MAX_CONTRIBUTIONS)
     names = rows["query"].fillna(rows["qid"]) if "query" in rows.columns else rows["qid"]
     titles = (str(name).strip().partition("\n\n")[0] for name in names)  # a reference answer is below
@@ -89,7 +83,6 @@ def calibration(
         intercept: Intercept of that line.
         variable: The variable that is checked, such as ``gain``, for the axes.
     """
-    _need(table, "expected", "observed", "standard_error")
     x, y, error = (table[name].to_numpy(float) for name in ("expected", "observed", "standard_error"))
     ends = np.array([min(0.0, x.min(), y.min()), max(x.max(), y.max())])
     series = [Series("right on average", ends, ends, INK, ":", "")]
@@ -99,10 +92,3 @@ def calibration(
         series.append(Series(name, along, intercept + slope * along, SECOND, "--", ""))
     series.append(Series("labels", x, y, FIRST, "", "o", error))
     return Lines(series, f"{variable} that the model expects", f"{variable} that labels show")
-
-
-def _need(table: pd.DataFrame, *columns: str) -> None:
-    if absent := [name for name in columns if name not in table.columns]:
-        raise ValueError(f"the table needs the columns {', '.join(columns)}; it lacks {', '.join(absent)}")
-    if table.empty:
-        raise ValueError("the table has no rows, so there is nothing to draw")

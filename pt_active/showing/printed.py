@@ -85,5 +85,5 @@ def plain(value: Any) -> Any:
 
 def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:
     """The rows of a table, ready for JSON: NaN and infinite numbers become None."""
-    finite = table.replace([np.inf, -np.inf], np.nan).astype(object)
-    return [{str(k): v for k, v in row.items()} for row in finite.where(finite.notna(), None).to_dict("records")]
+    rows: list[dict[str, object]] = plain(table.to_dict("records"))
+    return rows

@@ -78,12 +78,6 @@ def from_to(low: float, high: float, places: int | None = None, sign: bool = Fal
     return f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
 
 
-def roughly(count: float) -> str:
-    """A count that is only known roughly, with two digits: ``180``, ``1,300``."""
-    size = max(0, int(np.floor(np.log10(max(count, 1)))) - 1)
-    return f"{int(-(-count // 10**size) * 10**size):,}"
-
-
 def share(part: float, whole: float) -> str:
     """A share as a percentage, with two digits below 10%: ``9.6%``, ``13%``."""
     if not whole > 0:

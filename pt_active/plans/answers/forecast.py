@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -61,7 +62,7 @@ class Forecast:
     pool: Pool  # All queries
     measure: irm.Measure  # What is to be measured
     per_query: float  # The cost of opening a query
-    settings: RoundSettings | None = None  # How the plan samples; None if there is no plan
+    settings: Mapping[str, RoundSettings] = field(default_factory=dict)  # Design → how it samples, if that is known
     seed: int = 0  # Seed of Monte Carlo, for measures that need it
     _gains: dict[str, np.ndarray] = field(init=False, default_factory=dict, repr=False, compare=False)
     _curves: dict[Method, tuple[ErrorCurve, np.ndarray]] = field(
@@ -74,12 +75,8 @@ class Forecast:
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:
             raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
-        settings = round_settings(arguments, pool.names)
+        settings = {arguments.design: round_settings(arguments, pool.names)}
         return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
-
-    def settings_of(self, method: Method) -> RoundSettings | None:
-        """The plan's settings if the method has the plan's design; None for other methods."""
-        return self.settings if self.settings is not None and self.settings.drawing == method.design else None
 
     @cached_property
     def moments(self) -> Moments:
@@ -114,27 +111,25 @@ class Forecast:
         alone, together = np.bincount(seen.query, error**2, m), np.bincount(seen.query, error, m) ** 2
         return np.asarray(seen.weight**2 * COMMON_SHARE * (together - alone))
 
-    def distribution(self, method: Method, settings: RoundSettings | None = None) -> np.ndarray:
-        """float64[m], q of a design of queries; without settings, those of the plan or the usual ones."""
-        own = settings or self.settings_of(method)
+    def distribution(self, method: Method) -> np.ndarray:
+        """float64[m], q of a design of queries, with its settings or the usual ones."""
+        own = self.settings.get(method.design)
         uniform = self.uniform_moments if needs_uniform_grades(method.design) else None
         defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
         cost, weight = self.pool.query_cost, self.pool.query_weight
         return sampling_distribution(method.design, self.moments, cost, weight, defensive, uniform, pairs=pairs)
 
-    def sizes(self, method: Method, settings: RoundSettings | None = None) -> DocumentSizes:
-        """The sizes of the documents for a way to draw them; without settings, those of the plan or the usual ones."""
+    def sizes(self, method: Method) -> DocumentSizes:
+        """The sizes of the documents for a way to draw them, with its settings or the usual ones."""
         usual = RoundSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
-        how = settings or self.settings_of(method) or usual
-        return pool_sizes(self.graded, how)
+        return pool_sizes(self.graded, self.settings.get(method.design, usual))
 
-    def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
-        """The errors of a method at each budget, as the model expects them; computed once without settings."""
-        if settings is None and method in self._curves:
-            return self._curves[method]
-        how, of = settings or self.settings_of(method), self._curve_of_documents
-        curve = (of if method.of_documents else self._curve_of_queries)(method, how)
-        return curve if settings is not None else self._curves.setdefault(method, curve)
+    def curve(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
+        """The errors of a method at each budget, as the model expects them; computed once."""
+        if method not in self._curves:
+            of = self._curve_of_documents if method.of_documents else self._curve_of_queries
+            self._curves[method] = of(method)
+        return self._curves[method]
 
     @cached_property
     def by_contrast(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -165,8 +160,8 @@ class Forecast:
         """The largest value of a contrast under the model, without signs, beside which errors may be rounding."""
         return max(float(self.pool.query_weight @ np.abs(mean)) for mean, _ in self.by_contrast)
 
-    def _curve_of_queries(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
-        pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method, settings)
+    def _curve_of_queries(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
+        pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method)
         kind = estimator_named(method.estimator)
         parts = [kind.expected(mean, variance, weight) for mean, variance in self.by_contrast]
         gain = weight**2 * np.mean(parts, axis=0) + self.common_gain
@@ -174,8 +169,8 @@ class Forecast:
         units = q, gain, pool.query_cost, documents, np.arange(len(weight))
         return ErrorCurve(*units, share=weight, fitted=kind.fitted, law=EXPONENTIAL), gain
 
-    def _curve_of_documents(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
-        pool, sizes = self.pool, self.sizes(method, settings)
+    def _curve_of_documents(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
+        pool, sizes = self.pool, self.sizes(method)
         gain, order = self.document_gain(method.design), sizes.order
         if method.design == "depth":
             # What a query's documents have in common becomes known with the most probable of them.
@@ -186,6 +181,11 @@ class Forecast:
         cost, query = pool.document_cost[order], pool.query_of_document[order]
         units = sizes.size[order], gain[order], cost, query
         return ErrorCurve.of_documents(*units, self.per_query, method.design), gain
+
+
+def foreseen(tables: PlanTables) -> Forecast | None:
+    """The pool and costs of a plan; None if errors cannot or need not be foreseen."""
+    return None if tables.manifest.later_rankers or tables.manifest.census else Forecast.of(tables)
 
 
 def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
@@ -225,22 +225,23 @@ def level_chosen(
     draws = spend / share / float(pool.query_weight @ pool.query_cost)
     drawing = forecast.graded.usual_drawing
     usual = {DESIGN: defensive_share(draws), drawing: usual_variance(form)}
-    width = {}
+    settings = {}
     for design, caution in usual.items():
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
-        settings = RoundSettings(design, caution, pairs=pairs, serves_singles=True)
-        width[design] = _half_width(forecast, settings, spend) * float(np.sqrt(share))
+        settings[design] = RoundSettings(design, caution, pairs=pairs, serves_singles=True)
+    forecast = replace(forecast, settings=settings)
+    width = {design: _half_width(forecast, design, spend) * float(np.sqrt(share)) for design in usual}
     by_query = bool(rounded(width[DESIGN]) < rounded(width[drawing]))
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
     own, its = (width[each] if np.isfinite(width[each]) else None for each in (chosen, other))
     return LevelChoice(LEVELS[not by_query], chosen, own, other, its)
 
 
-def _half_width(forecast: Forecast, settings: RoundSettings, budget: float) -> float:
+def _half_width(forecast: Forecast, design: str, budget: float) -> float:
     """The half-width to expect; what the design would warn of, the plan itself will say."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        curve, _ = forecast.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
+        curve, _ = forecast.curve(Method(design, ESTIMATOR, with_replacement=False))
         return float(settled(curve.at(budget).half_width(_CONFIDENCE), forecast.size))
 
 
@@ -289,28 +290,8 @@ def floor_notes(table: pd.DataFrame, pool: int) -> list[str]:
     if not more.empty:
         asked = ", ".join(dict.fromkeys(f"{row.topics:,} for {row.level} {row.design}" for row in more.itertuples()))
         return [f"Add queries, not only labels: the pool has {pool:,}, and this takes {asked}."]
-    own = table[table["topics"] == pool]
-    found = [
-        f"Judging everything leaves an error of {own['floor'].iloc[0]:.4g}, the floor of {how_many('query', pool)}."
-    ]
-    bound = own[own["floor"] ** 2 > own["standard_error"] ** 2 / 2]
-    least = bound.loc[bound.groupby(["level", "design"], sort=False)["budget"].idxmin()]
-    if not least.empty:
-        found.append(f"Add queries, not labels, where that is most of the error: from {_listed(least)} on.")
-    return found if not own.empty else []
-
-
-def remarks(table: pd.DataFrame) -> list[str]:
-    """What the columns of a table mean."""
-    said = []
-    if "labels_90" in table.columns:
-        said.append("Judging stops at the verdict; 9 of 10 replays need no more than labels_90 labels.")
-    elif (census := table[table["half_width"] == 0]).size:
-        names = dict.fromkeys(f"{row.level} {row.design}" for row in census.itertuples())
-        said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
-    if "power" in table.columns and "labels_90" not in table.columns:
-        said.append("Budgets are those of fixed samples, which are looked at once.")
-    return said
+    floor = f"an error of {table['floor'].iloc[0]:.4g}, the floor of {how_many('query', pool)}"
+    return [f"Judging everything leaves {floor}: where that is most of the error, add queries, not labels."]
 
 
 def _listed(rows: pd.DataFrame) -> str:

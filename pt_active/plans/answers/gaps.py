@@ -50,7 +50,6 @@ class Said(NamedTuple):
     gaps: tuple[Gap, ...]
     due: int = 0
     changed: int = 0
-    voided: bool = False
 
 
 def said_of(

@@ -17,16 +17,15 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.gaps import Said
-from pt_active.plans.answers.labelled_plan import points_so_far
-from pt_active.plans.answers.looks import PartsInOrder, Question
-from pt_active.plans.answers.results import Comparison
-from pt_active.plans.answers.sequence import Proof, sequence_of
+from pt_active.plans.answers.labelled_plan import Point, points_so_far
+from pt_active.plans.answers.looks import PartsInOrder, Question, Rounds, growing
+from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.status import ADD_QUERIES, Status
 from pt_active.plans.answers.status_of_plan import (
     foreseen,
     labels_so_far,
-    plan_status,
     status_of,
+    status_of_looks,
     with_strays,
 )
 from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
@@ -66,23 +65,14 @@ class Rule(NamedTuple):
         """Whether a difference that is known to be exactly the threshold passes."""
         return self.name == NON_INFERIOR
 
-    def asked(self, candidate: str, baseline: str) -> str:
-        """The question, in words."""
-        if self.name == NON_INFERIOR:
-            how = f"at most {self.margin:g} worse" if self.margin else "no worse"
-            return f"is {candidate} {how} than {baseline}?"
-        more = f" by more than {self.margin:g}" if self.margin else ""
-        return f"is {candidate} better than {baseline}{more}?"
-
-    def shown(self, outcome: str, candidate: str, baseline: str) -> str:
-        """What is proved, in words."""
-        if self.name == NON_INFERIOR:
-            least = ("at most " if outcome == PASS else "more than ") if self.margin else ""
-            much = f"{least}{self.margin:g} worse" if self.margin else "no worse" if outcome == PASS else "worse"
-            return f"{candidate} is {much} than {baseline}"
-        how = "better" if outcome == PASS else "not better"
-        more = f" by more than {self.margin:g}" if self.margin else ""
-        return f"{candidate} is {how} than {baseline}{more}"
+    def of_candidate(self, outcome: str, baseline: str) -> str:
+        """What the candidate is if that is the outcome, in words."""
+        if self.name == BETTER:
+            more = f" by more than {self.margin:g}" if self.margin else ""
+            return f"{'better' if outcome == PASS else 'not better'} than {baseline}{more}"
+        if not self.margin:
+            return f"{'no worse' if outcome == PASS else 'worse'} than {baseline}"
+        return f"{'at most' if outcome == PASS else 'more than'} {self.margin:g} worse than {baseline}"
 
 
 @dataclass(frozen=True)
@@ -107,27 +97,20 @@ class Gate(Printed):
         return replace(self, status=self.status.with_said(said, given))
 
     @property
-    def _is_still(self) -> bool:
-        """Whether everything is judged and there is no interval, since the two differ equally in every drawn query."""
-        state = self.status
-        return state.looks is None and state.judged == state.drawn and bool(np.isnan(state.low))
-
-    @property
     def question(self) -> str:
         """What was asked, in words."""
-        asked, meant = self.rule.asked(self.status.first, self.status.second or ""), self.status.population
-        return asked if meant is None else f"{asked[:-1]}, for {meant.name} queries?"
+        state = self.status
+        passes = self.rule.of_candidate(PASS, state.second or "")
+        return f"is {state.first} {passes}, for {state.population.name} queries?"
 
     @property
     def answer(self) -> str:
         """The outcome and the reason, in one sentence."""
         state = self.status
         if self.outcome != UNRESOLVED:
-            return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
+            return f"{self.outcome}: {state.first} is {self.rule.of_candidate(self.outcome, state.second or '')}"
         if state.refusal == TOO_FEW:
             return f"{self.outcome}: too few queries differ to decide for new ones"
-        if self._is_still:
-            return f"{self.outcome}: the labels show no variation to compute an interval from"
         return f"{self.outcome}: the labels so far do not decide it"
 
     @property
@@ -139,12 +122,8 @@ class Gate(Printed):
             return f"keep {self.status.second}"
         if self.status.refusal == TOO_FEW:
             return ADD_QUERIES if self.status.population.traffic else "add queries"
-        if self.status.looks is None and not self.status.refusal:
-            return (
-                "judge the rest of the plan, then ask again"
-                if self.status.judged < self.status.drawn
-                else f"a look at the end decides once; make a new plan, or use looks {ALWAYS!r} from the first label"
-            )
+        if self.status.looks is None and self.status.judged == self.status.drawn and not self.status.refusal:
+            return f"a look at the end decides once; make a new plan, or use looks {ALWAYS!r} from the first label"
         return self.status.advice
 
     def to_dict(self) -> dict[str, object]:
@@ -183,15 +162,23 @@ def population_asked(queries: str | None) -> str:
     return check_population(queries)
 
 
-def gate_at_any_time(
+def gate_of(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
 ) -> Gate:
-    """The gate by bets, which hold at any time."""
+    """The gate by bets, which hold at any time, or by the first look that resolves, after a part or at the end."""
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = labels_so_far(tables, qrels)
-    sequence = sequence_of(tables, label, question.measure, question.bridged)
-    proof = sequence.proof(question.contrast, question.level)
     (point,) = points_so_far(tables, label, [question.contrast], question.how, records)
+    if question.looks == ALWAYS:
+        gate = _by_bets(sequence_of(tables, label, question.measure, question.bridged), question, rule, point)
+    else:
+        sample = growing(tables, label, question.bridged)
+        gate = _by_looks(sample, question, rule, status_of_looks(sample, question, point, records))
+    return replace(gate, status=with_strays(gate.status, strays_told(tables, qrels, label)))
+
+
+def _by_bets(sequence: UnitSequence, question: Question, rule: Rule, point: Point) -> Gate:
+    proof = sequence.proof(question.contrast, question.level)
     outcome, draws = (UNRESOLVED, 0) if point.refusal else _proved(proof, rule, question.alpha, point.apart)
     verdict = replace(verdict_of(proof, 0.0, True, question.alpha, point.apart), resolution=0, at=0)
     claims = [[Claim(rule.threshold + point.apart, True)], [Claim(rule.threshold - point.apart, False)]]
@@ -201,9 +188,22 @@ def gate_at_any_time(
 
     ahead = foreseen(sequence, point, outcome != UNRESOLVED, prospect)
     state = status_of(sequence, question, proof, verdict, point, ahead)
-    state = with_strays(state, strays_told(tables, qrels, label))
-    decided_at = None if outcome == UNRESOLVED else float(sequence.progress.paid[draws])
+    decided_at = None if outcome == UNRESOLVED else float(sequence.paid[draws])
     return Gate(state, rule, outcome, decided_at)
+
+
+def _by_looks(sample: UnitSequence | Rounds, question: Question, rule: Rule, state: Status) -> Gate:
+    state = replace(state, resolution=None, resolved_at=None)
+    looks = [(state.low, state.high, state.spent)]
+    if question.looks is not None and isinstance(sample, PartsInOrder):
+        past, _ = sample.looks(question)
+        wide = past.half_width + state.apart
+        looks = list(zip(past.value - wide, past.value + wide, past.cost.tolist(), strict=True))
+    elif np.isfinite(state.low) and not state.population.enough:
+        return Gate(replace(state, low=np.nan, high=np.nan, refusal=TOO_FEW), rule, UNRESOLVED, None)
+    found = [(_outcome(rule, low, high), cost) for low, high, cost in looks]
+    outcome, at = next((each for each in found if each[0] != UNRESOLVED), (UNRESOLVED, None))
+    return Gate(state, rule, outcome, at)
 
 
 def _proved(proof: Proof, rule: Rule, alpha: float, apart: float) -> tuple[str, int]:
@@ -225,43 +225,9 @@ def _proved(proof: Proof, rule: Rule, alpha: float, apart: float) -> tuple[str, 
     return first, proved.get(first, 0)
 
 
-def gate_at_the_end(state: Status, comparison: Comparison | None, rule: Rule) -> Gate:
-    """The gate by the one look at the end of a plan."""
-    if comparison is None:
-        return Gate(state, rule, UNRESOLVED, None)
-    state = _with_result(state, comparison)
-    if comparison.population is not None and not comparison.population.enough:
-        return Gate(replace(state, low=np.nan, high=np.nan, refusal=TOO_FEW), rule, UNRESOLVED, None)
-    outcome = _outcome(rule, state.low, state.high)
-    return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)
-
-
-def gate_at_parts(
-    tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
-) -> Gate:
-    """The gate by the looks after the parts of a plan; the first that resolves decides."""
-    state = plan_status(tables, qrels, question, records)
-    label = labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade))
-    past, _ = PartsInOrder(tables, label, question.bridged).looks(question)
-    wide = past.half_width + state.apart
-    looks = zip(past.cost.tolist(), past.value - wide, past.value + wide, strict=True)
-    found = [(_outcome(rule, low, high), cost) for cost, low, high in looks]
-    outcome, at = next((each for each in found if each[0] != UNRESOLVED), (UNRESOLVED, None))
-    return Gate(replace(state, resolution=None, resolved_at=None), rule, outcome, at)
-
-
 def _outcome(rule: Rule, low: float, high: float) -> str:
     """What an interval decides."""
     above, below = difference(low, rule.threshold), difference(high, rule.threshold)
     passes = above > 0 or (rule.allows_equality and above == 0)
     fails = below < 0 or (not rule.allows_equality and below == 0)
     return PASS if passes else FAIL if fails else UNRESOLVED
-
-
-def _with_result(state: Status, comparison: Comparison) -> Status:
-    """The state with the numbers of a comparison."""
-    low, high = comparison.confidence_interval()
-    other, error = state.beside, comparison.standard_error
-    if other is not None and comparison.beside is not None:
-        other = _with_result(other, comparison.beside)
-    return replace(state, value=comparison.difference, low=low, high=high, standard_error=error, beside=other)

@@ -31,7 +31,7 @@ from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.sampled import NothingJudged, cut_to_labels, labels_of, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
 
-Result = TypeVar("Result", Estimate, Comparison)
+Result = TypeVar("Result", bound=Estimate | Comparison)
 
 
 def asked(tables: PlanTables, measure: str | irm.Measure | None = None, *how: Any, **named: Any) -> How:

@@ -18,14 +18,15 @@ from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.boundaries import spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ALWAYS, MIN_LABELS, PLANNED, PLANNED_LOOKS, Looks
-from pt_active.plans.answers.forecast import Forecast, method_of
+from pt_active.plans.answers.forecast import foreseen, method_of
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
-from pt_active.plans.making.documents import gain_of
+from pt_active.plans.answers.sequence import UnitSequence, everything_of, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.parts import in_parts, rounds_of_parts
-from pt_active.plans.making.queries import DrawingOrder, has_order, queries_judged
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.sampled import place_of
+from pt_active.relevance.measures import has_rank_form
 
 _MAX_COMPLETIONS = 32
 """Sets of labels that the gaps of a part may turn out to have, at most; with more, the part does not count."""
@@ -41,6 +42,13 @@ def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
         return PLANNED if in_parts(tables) else ALWAYS if has_order(tables) else None
     if looks not in (None, ALWAYS, PLANNED):
         raise ValueError(f"unknown looks {looks!r}; it is one of {ALWAYS}, {PLANNED}, or None for the end alone")
+    if looks == ALWAYS and tables.rounds and not has_order(tables):
+        at_parts = f', after each of its parts looks="{PLANNED}"' if in_parts(tables) else ""
+        other = ', or make a plan with design="successive"' if has_rank_form(tables.measure) else ""
+        raise ValueError(
+            "the documents were drawn at once, so nothing can be proved after each label; once all are judged, use "
+            f"looks=None{at_parts}{other}"
+        )
     if looks == PLANNED and not in_parts(tables):
         raise ValueError(
             f'looks="{PLANNED}" is for plans that come in parts; use looks="{ALWAYS}" if the plan has an order, or, '
@@ -104,128 +112,54 @@ class Question:
         return self.level * (SHARE_OF_LABELS if self.queries == NEW else 1)
 
 
-def growing(tables: PlanTables, label: np.ndarray, bridged: bool = False) -> Growing:
+def growing(tables: PlanTables, label: np.ndarray, bridged: bool = False) -> UnitSequence | Rounds:
     """The units of a plan as they become judged, which all its rankers and pairs share.
 
     ``bridged`` says whether parts count in which a few labels lack; the worst case of these is assumed.
     """
-    if not tables.rounds:
-        return _QueriesInOrder(tables, label)
-    return PartsInOrder(tables, label, bridged) if in_parts(tables) else _Rounds(tables, label)
+    if in_parts(tables):
+        return PartsInOrder(tables, label, bridged)
+    if has_order(tables) or not tables.rounds:
+        return sequence_of(tables, label, tables.measure, bridged=False)
+    return Rounds(tables, label)
 
 
-class Growing:
-    """Units that count once they are judged as a whole, in their order; all rankers and pairs of a plan share them.
+def curve_of(tables: PlanTables) -> ErrorCurve | None:
+    """The errors of larger samples of the same kind, as the grade model expects them; None if none is larger."""
+    forecast = foreseen(tables)
+    return None if forecast is None else forecast.curve(method_of(tables.manifest.arguments))[0]
+
+
+class Rounds:
+    """Rounds of documents, each with those before it; or the parts of the only one, which are rounds of their own.
+
+    They count once they are judged as a whole, in their order; all rankers and pairs of a plan share them.
 
     Attributes:
-        unit: What a unit is called.
-        spent: float64[n], what the first units cost together.
+        unit: What one is called.
+        spent: float64[n], what the first ones cost together.
         reach: How many of them count.
         open: How many of these have gaps.
     """
 
-    unit: str
-    spent: np.ndarray
-    reach: int
-    open: int = 0
-
-    def __init__(self, tables: PlanTables, label: np.ndarray) -> None:
-        self.tables, self.label = tables, label
-
-    @property
-    def drawn(self) -> int:
-        """How many units there are."""
-        return len(self.spent)
-
-    def first(self, number: int) -> np.ndarray:
-        """bool[N], the documents of the first units."""
-        raise NotImplementedError
-
-    def named(self, number: int) -> str:
-        """A unit in words."""
-        return f"{self.unit} {number + 1}"
-
-    @cached_property
-    def curve(self) -> ErrorCurve | None:
-        """The errors of larger samples of the same kind, as the grade model expects them; None if none is larger."""
-        made = self.tables.manifest
-        if made.later_rankers or made.census:
-            return None
-        return Forecast.of(self.tables).curve(method_of(made.arguments))[0]
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
-        label, reach, drawn, judged = self.label, self.reach, self.drawn, self.reach - self.open
-        wanted, used = self.first(drawn), self.first(reach) & (label >= 0)
-        unpaid = float(self.tables.pool.document_cost[self.first(reach) & (label < 0)].sum())
-        return {
-            "unit": self.unit,
-            "n_judged": int(used.sum()),
-            "left_out": int((wanted & ~used & (label >= 0)).sum()),
-            "judged": judged,
-            "open": self.open,
-            "drawn": drawn,
-            "waiting": self.named(judged) if judged < drawn else None,
-            "spent": float(self.spent[reach - 1]) - unpaid if reach else 0.0,
-            "budget": float(self.spent[drawn - 1]),
-            "everything": self.everything,
-        }
-
-    @cached_property
-    def everything(self) -> float:
-        """What it costs to judge all that can change the result."""
-        return float(self.tables.manifest.pool_cost)
-
-
-class _QueriesInOrder(Growing):
-    """Queries in the order in which they were drawn."""
-
-    unit = "query"
-
-    def __init__(self, tables: PlanTables, label: np.ndarray) -> None:
-        super().__init__(tables, label)
-        order = DrawingOrder.of(tables)
-        if cut := tables.manifest.cut:
-            order = replace(order, drawn=cut.of)
-        self._rows, self.spent = order.rows, np.cumsum(order.cost[: order.drawn])
-        self.reach = queries_judged(tables.pool, label, tables.measure, order)
-
-    def first(self, number: int) -> np.ndarray:
-        pool, inside = self.tables.pool, np.zeros(len(self.tables.pool.queries), dtype=bool)
-        inside[self._rows[:number]] = True
-        return np.asarray(inside[pool.query_of_document] & pool.seen(self.tables.measure))
-
-    def named(self, number: int) -> str:
-        return f"query {self.tables.pool.qids[self._rows[number]]}"
-
-
-class _Rounds(Growing):
-    """Rounds of documents, each with those before it; or the parts of the only one, which are rounds of their own."""
-
     unit = "round"
 
     def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool = False) -> None:
-        super().__init__(tables, label)
+        self.tables, self.label = tables, label
         self.samples = self._samples()
         self.reach, self.open = self._judged(bridged)
         self.spent = np.array([sum(each.sample.spent for each in some) for some in self.samples])
-
-    @cached_property
-    def everything(self) -> float:
-        """What is drawn costs, and all others that matter to the result."""
-        pool, per_query = self.tables.pool, self.tables.manifest.arguments.per_query
-        drawn = judged_before(self.tables.rounds)
-        matter = (gain_of(self.tables) > 0) & ~drawn
-        query = pool.query_of_document
-        opened = len(np.setdiff1d(query[matter], query[drawn]))
-        return float(self.spent[-1] + pool.document_cost[matter].sum() + per_query * opened)
 
     def _samples(self) -> list[list[Any]]:
         return list(accumulate([each] for each in self.tables.rounds))
 
     def first(self, number: int) -> np.ndarray:
+        """bool[N], the documents of the first ones."""
         return judged_before(self.samples[number - 1]) if number else np.zeros(len(self.label), dtype=bool)
+
+    def named(self, number: int) -> str:
+        """One in words."""
+        return f"{self.unit} {number + 1}"
 
     def _judged(self, bridged: bool) -> tuple[int, int]:
         """How many of the samples count, and how many of these have gaps: documents before the last part with labels.
@@ -241,8 +175,27 @@ class _Rounds(Growing):
         reach = int(np.sum(few))
         return reach, int(np.count_nonzero(np.diff([each.sum() for each in lacking[:reach]], prepend=0)))
 
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
+        label, reach, drawn, judged = self.label, self.reach, len(self.spent), self.reach - self.open
+        wanted, used = self.first(drawn), self.first(reach) & (label >= 0)
+        unpaid = float(self.tables.pool.document_cost[self.first(reach) & (label < 0)].sum())
+        return {
+            "unit": self.unit,
+            "n_judged": int(used.sum()),
+            "left_out": int((wanted & ~used & (label >= 0)).sum()),
+            "judged": judged,
+            "open": self.open,
+            "drawn": drawn,
+            "waiting": self.named(judged) if judged < drawn else None,
+            "spent": float(self.spent[reach - 1]) - unpaid if reach else 0.0,
+            "budget": float(self.spent[-1]),
+            "everything": everything_of(self.tables),
+        }
 
-class PartsInOrder(_Rounds):
+
+class PartsInOrder(Rounds):
     """The parts of the only round of a plan, with a look after each."""
 
     unit = "part"
@@ -280,7 +233,7 @@ class PartsInOrder(_Rounds):
                 self._found[size, question.pair] = self._inferences(size, question)
         several = [self._found[size, question.pair] for size in range(1, self.reach + 1)]
         low, high = (np.array([of(each, axis=0) for each in several]).reshape(-1, 3) for of in (np.min, np.max))
-        unknown = np.full(self.drawn - self.reach, np.nan)
+        unknown = np.full(len(self.spent) - self.reach, np.nan)
         every = Looks(
             cost=self.spent,
             time=self.time,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import how_many, number, shown, some, within
+from pt_active.frames.checks import number, shown, some, within
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
@@ -24,12 +24,10 @@ from pt_active.inference.stopping.looks import POWER
 from pt_active.inference.stopping.topics import NewQueriesCurve
 from pt_active.plans.answers.forecast import (
     LEVELS,
-    MIN_DOCUMENTS,
     Aim,
     Forecast,
     floor_notes,
     method_of,
-    remarks,
     tiny_budgets,
 )
 from pt_active.plans.answers.pilot import Pilot
@@ -143,9 +141,6 @@ class Outlook(Printed):
                 cannot be foreseen, or the labels do not fit the plan.
         """
         forecast = Forecast.of(plan.tables)
-        if (few := len(plan.tables.assessments)) < MIN_DOCUMENTS:
-            said = f"the plan asks for {how_many('document', few)} only, too few for an interval"
-            warnings.warn(f"{said}; give it a larger budget", stacklevel=2)
         if methods is None:
             own = method_of(plan.tables.manifest.arguments)
             methods = list(dict.fromkeys([YARDSTICK, own, *_default_methods(forecast)]))
@@ -340,7 +335,7 @@ class Outlook(Printed):
         meant = " for queries like those of the pool" if self.queries == NEW else ""
         head = f"{self.measure} of {', '.join(self.names)}{meant}; expected from {self.source}"
         text = table.to_string(index=False, float_format=amount)
-        return "\n".join([head, text, *remarks(table), *self.notes(table)])
+        return "\n".join([head, text, *self.notes(table)])
 
     def notes(self, table: pd.DataFrame) -> list[str]:
         """What must be known before a table is trusted: few queries in the pilot or in the pool, too little budget."""

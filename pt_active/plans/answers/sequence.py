@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
 
+from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.answers.units import (
     Contributions,
     Known,
@@ -22,14 +23,12 @@ from pt_active.plans.answers.units import (
     planned_stakes,
     query_units,
 )
+from pt_active.plans.making.documents import gain_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_moments
-from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder
-from pt_active.relevance.bounds import contrast_bounds
-from pt_active.relevance.measures import has_rank_form
-from pt_active.sampling.designs import contrast_moments
+from pt_active.relevance.moments import Moments
 from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import succession_of
 
@@ -82,10 +81,6 @@ class UnitSource(ABC):
     def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
         """The units, and what labels let them contribute."""
 
-    def everything(self, units: Units) -> float:
-        """What it costs to judge what the plan asks for, and all else that can change a contrast."""
-        return float(self.order.cost.sum())
-
     def stakes(self, units: Units, alpha: float) -> Stakes:
         """How bets on the units are spread; they must not depend on the order to come."""
         arguments, cost = self.tables.manifest.arguments, self.order.cost
@@ -110,18 +105,19 @@ class _Queries(UnitSource):
         cut = tables.manifest.cut
         # A census asks for queries too that the design never draws.
         self.order = Order(own, ends, drawing.cost, min(cut.of if cut else drawing.drawn, len(rows)))
-        self._moments = model_moments(tables, measure)
         self._values = np.full((len(rows), len(pool.names)), np.nan)
+
+    @cached_property
+    def _moments(self) -> Moments:
+        return model_moments(self.tables, self.measure)
 
     def named(self, document: int) -> str:
         return f"query {self.tables.pool.qids[self.tables.pool.query_of_document[document]]}"
 
     def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
         if contrast not in self.kept:
-            pool, drawing, weights = self.tables.pool, self.drawing, contrast.weights(len(self.tables.pool.names))
-            bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
-            moments = contrast_moments(self._moments, contrast.first, contrast.second)
-            units = query_units(drawing.rows, drawing.q, moments, bounds, pool.query_weight)
+            rows, rate = self.drawing.rows, self.drawing.q
+            units = query_units(self.tables.pool, self.measure, self._moments, contrast, rows, rate)
             self.kept[contrast] = units, lambda label: self._known(contrast, units, label)
         return self.kept[contrast]
 
@@ -132,7 +128,7 @@ class _Queries(UnitSource):
         if len(new):
             self._values[new] = judged_values(pool, label, self.measure, rows[new])
         known = Known(*[pool.query_weight[rows] * contrast.of(self._values)] * 3)
-        if complete[: last_of(complete)].all():
+        if not complete[complete.argmin() :].any():
             return known
         partly = partly_judged(self.measure, pool, label, contrast.weights(len(pool.names)), units, rows)
         return Known(*(np.where(complete, each, part) for each, part in zip(known, partly, strict=True)))
@@ -147,12 +143,7 @@ class _Documents(UnitSource):
         sample = tables.rounds[0].sample
         found = succession_of(sample, Costs(pool.indptr, pool.document_cost, manifest.arguments.per_query))
         if found is None:
-            at_parts = f', after each of its parts looks="{PLANNED}"' if in_parts(tables) else ""
-            other = ', or make a plan with design="successive"' if has_rank_form(tables.measure) else ""
-            raise ValueError(
-                f"the documents were drawn at once, by {manifest.arguments.design}, so nothing can be proved after "
-                f"each label; when everything is judged, use looks=None{at_parts}{other}"
-            )
+            raise ValueError(f"the documents were drawn at once, by {manifest.arguments.design}: they have no order")
         self.succession, number = found, len(found.order)
         cost = np.diff(found.spent, prepend=0.0)
         self.order = Order(found.order, np.arange(number) + 1, cost, int(sample.drawn.sum()))
@@ -168,13 +159,6 @@ class _Documents(UnitSource):
             self.kept[contrast] = document_units(seen, pool.grades, self.succession, weights)
         return self.kept[contrast]
 
-    def everything(self, units: Units) -> float:
-        counts = units.high > units.low
-        counts[: self.order.asked] = True
-        drawn = np.zeros(len(self.tables.pool.docno), dtype=bool)
-        drawn[self.order.documents[counts]] = True
-        return float(self.succession.prices.spent(drawn).sum())
-
     def stakes(self, units: Units, alpha: float) -> Stakes:
         return document_stakes(units, self.succession, float(self.tables.manifest.arguments.budget or 0), alpha)
 
@@ -184,47 +168,14 @@ def source_of(tables: PlanTables, measure: irm.Measure) -> UnitSource:
     return _Documents(tables) if tables.rounds else _Queries(tables, measure)
 
 
-def last_of(counts: np.ndarray) -> int:
-    """The number of draws up to the last that counts."""
-    return int(np.flatnonzero(counts)[-1]) + 1 if counts.any() else 0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far the units of a plan are judged, in the order in which they come."""
-
-    unit: str  # What a unit is: ``query`` or ``document``
-    cost: np.ndarray  # float64[n], the cost of each draw, of those that the plan asks for and those that could follow
-    drawn: int  # How many draws the plan asks for
-    complete: np.ndarray  # bool[n], which draws are judged and count
-    documents: np.ndarray  # int64[n], how many labels each draw takes
-    waiting: str | None  # The first unit that is not judged, in words; None if the plan asks for no more
-    left_out: int  # How many labels of the plan belong to units that are not fully judged, or do not count
-
-    @cached_property
-    def reach(self) -> int:
-        """The number of draws up to the last that is judged."""
-        return last_of(self.complete)
-
-    @property
-    def judged(self) -> int:
-        """The number of draws that are judged."""
-        return int(self.complete.sum())
-
-    @property
-    def open(self) -> int:
-        """The number of draws that are not judged although later ones are."""
-        return self.reach - self.judged
-
-    @cached_property
-    def spent(self) -> np.ndarray:
-        """float64[n+1], what the draws cost before the first and up to each if all are judged."""
-        return np.r_[0.0, np.cumsum(self.cost)]
-
-    @cached_property
-    def paid(self) -> np.ndarray:
-        """float64[n+1], what those that are judged cost before the first and up to each."""
-        return np.r_[0.0, np.cumsum(np.where(self.complete, self.cost, 0.0))]
+def everything_of(tables: PlanTables) -> float:
+    """What it costs to judge all that can change a result: the pool, or what is drawn and all else that counts."""
+    made, pool = tables.manifest, tables.pool
+    if not tables.rounds:
+        return float(made.pool_cost)
+    prices, drawn = Costs(pool.indptr, pool.document_cost, made.arguments.per_query), judged_before(tables.rounds)
+    spent = sum(each.sample.spent for each in tables.rounds)
+    return float(spent + (prices.spent(drawn | (gain_of(tables) > 0)) - prices.spent(drawn)).sum())
 
 
 @dataclass(frozen=True)
@@ -244,37 +195,85 @@ class UnitSequence:
     label: np.ndarray
     bridged: bool
 
+    @property
+    def tables(self) -> PlanTables:
+        """The plan."""
+        return self.source.tables
+
     @cached_property
-    def _judged(self) -> np.ndarray:
+    def complete(self) -> np.ndarray:
         """bool[T], which draws are judged and count."""
         judged = self.source.order.judged(self.label >= 0)
         return judged if self.bridged else np.logical_and.accumulate(judged)
 
+    @property
+    def documents(self) -> np.ndarray:
+        """int64[T], how many labels each draw takes."""
+        return self.source.order.counts
+
+    @property
+    def drawn(self) -> int:
+        """How many draws the plan asks for."""
+        return self.source.order.asked
+
     @cached_property
-    def progress(self) -> Progress:
-        """How far the units are judged."""
-        order, label, counts, used = self.source.order, self.label, self._judged, np.zeros(len(self.label), dtype=bool)
-        used[order.documents[np.repeat(counts, order.counts)]] = True
-        waiting, judged = None, order.judged(label >= 0)
-        if not judged[: order.asked].all():
-            at = int(judged.argmin())
-            first = order.documents[order.ends[at] - order.counts[at] :]
-            waiting = self.source.named(first[label[first] < 0][0])
-        return Progress(
-            unit=self.source.unit,
-            cost=order.cost,
-            drawn=order.asked,
-            complete=counts,
-            documents=order.counts,
-            waiting=waiting,
-            left_out=int((self.source.wanted & ~used & (label >= 0)).sum()),
-        )
+    def reach(self) -> int:
+        """The number of draws up to the last that is judged."""
+        return int(np.flatnonzero(self.complete)[-1]) + 1 if self.complete.any() else 0
+
+    @property
+    def judged(self) -> int:
+        """The number of draws that are judged."""
+        return int(self.complete.sum())
+
+    @property
+    def open(self) -> int:
+        """The number of draws that are not judged although later ones are."""
+        return self.reach - self.judged
+
+    @cached_property
+    def spent(self) -> np.ndarray:
+        """float64[T+1], what the draws cost before the first and up to each if all are judged."""
+        return np.r_[0.0, np.cumsum(self.source.order.cost)]
+
+    @cached_property
+    def paid(self) -> np.ndarray:
+        """float64[T+1], what those that are judged cost before the first and up to each."""
+        return np.r_[0.0, np.cumsum(np.where(self.complete, self.source.order.cost, 0.0))]
+
+    @property
+    def waiting(self) -> str | None:
+        """The first unit that is not judged, in words; None if the plan asks for no more."""
+        order, judged = self.source.order, self.source.order.judged(self.label >= 0)
+        if judged[: order.asked].all():
+            return None
+        at = int(judged.argmin())
+        first = order.documents[order.ends[at] - order.counts[at] :]
+        return self.source.named(first[self.label[first] < 0][0])
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
+        order, used = self.source.order, np.zeros(len(self.label), dtype=bool)
+        used[order.documents[np.repeat(self.complete, order.counts)]] = True
+        return {
+            "unit": self.source.unit,
+            "n_judged": int(order.counts[self.complete].sum()),
+            "left_out": int((self.source.wanted & ~used & (self.label >= 0)).sum()),
+            "judged": self.judged,
+            "open": self.open,
+            "drawn": order.asked,
+            "waiting": self.waiting,
+            "spent": float(self.paid[-1]),
+            "budget": float(self.spent[order.asked]),
+            "everything": everything_of(self.tables),
+        }
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
         """What the judged units say about a contrast."""
         units, contributions = self.source.units(contrast)
         value, least, most = contributions(self.label)
-        return Proof(units.judged(value, last_of(self._judged), least, most), units, self.source.stakes(units, alpha))
+        return Proof(units.judged(value, self.reach, least, most), units, self.source.stakes(units, alpha))
 
 
 def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> UnitSequence:

@@ -15,7 +15,6 @@ from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import document_stakes, document_units, planned_stakes, query_units
-from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
 from pt_active.sampling.designs import contrast_moments
@@ -71,23 +70,20 @@ def simulated_effort(
 def _of_queries(
     forecast: Forecast, method: Method, pairs: Iterator[Contrast], budget: float, alpha: float, rng: np.random.Generator
 ) -> Iterator[_Replay]:
-    pool, q, weight = forecast.pool, forecast.distribution(method), forecast.pool.query_weight
-    counts = np.bincount(pool.query_of_document[pool.seen(forecast.measure)], minlength=len(weight))
+    pool, q, measure, moments = forecast.pool, forecast.distribution(method), forecast.measure, forecast.moments
+    counts = np.bincount(pool.query_of_document[pool.seen(measure)], minlength=len(q))
     reachable = np.flatnonzero(q > 0)
     for contrast in pairs:
         rows = reachable[np.argsort(rng.exponential(size=len(reachable)) / q[reachable])]
-        bounds = contrast_bounds(
-            forecast.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
-        )
-        moments = contrast_moments(forecast.moments, contrast.first, contrast.second)
-        units = query_units(rows, q[rows], moments, bounds, weight)
+        units = query_units(pool, measure, moments, contrast, rows, q[rows])
         stakes = planned_stakes(units, pool.query_cost[rows], budget, alpha)
-        if has_rank_form(forecast.measure):
+        if has_rank_form(measure):
             known = np.eye(pool.max_grade + 1)[_simulated_labels(pool.grades, rng)]
-            value = contrast.of(document_moments(forecast.measure, pool.indptr, pool.ranks, known, pool.max_grade))
+            value = contrast.of(document_moments(measure, pool.indptr, pool.ranks, known, pool.max_grade))
         else:  # normal, with the moments of the model
-            value = moments[0] + np.sqrt(moments[1]) * rng.standard_normal(len(weight))
-        yield _Replay(units, weight[rows] * value[rows], stakes, counts[rows], pool.query_cost[rows])
+            mean, variance = contrast_moments(moments, contrast.first, contrast.second)
+            value = mean + np.sqrt(variance) * rng.standard_normal(len(q))
+        yield _Replay(units, pool.query_weight[rows] * value[rows], stakes, counts[rows], pool.query_cost[rows])
 
 
 def _simulated_labels(grades: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -86,7 +86,6 @@ class Status(Printed):
         due: How many documents have a label that does not count yet, since another judge is asked.
         changed: How many labels were others before, as the times of records tell. All is
             computed as if they had always been what they are now, so that earlier looks do not count.
-        voided: Whether a verdict had fallen before they changed, as far as the plan was followed.
         population: The queries that it holds for.
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
             end, and infinite if that is not known.
@@ -133,7 +132,6 @@ class Status(Printed):
     open: int = 0
     due: int = 0
     changed: int = 0
-    voided: bool = False
     apart: float = 0.0
     refusal: str = ""
     beside: Status | None = field(default=None, repr=False)
@@ -145,9 +143,8 @@ class Status(Printed):
             said: What is known.
             given: Whether the documents that were passed over have been given labels.
         """
-        gaps, due, changed, voided = said
-        blocked, filled = ((), len(gaps)) if given else (gaps, 0)
-        return replace(self, blocked=blocked, filled=filled, due=due, changed=changed, voided=voided)
+        blocked, filled = ((), len(said.gaps)) if given else (said.gaps, 0)
+        return replace(self, blocked=blocked, filled=filled, due=said.due, changed=said.changed)
 
     @property
     def resolved(self) -> bool:
@@ -232,13 +229,11 @@ class Status(Printed):
     @property
     def _lacking(self) -> str:
         """How much more to judge until `needed` is spent, and what that makes in all."""
-        more, whole = amount(self.needed - self.spent), f"{amount(self.needed)} in all"
-        if self.cost_unit:
-            return f"judge for about {more}{self.cost_unit} more, {whole}"
-        if self.spent == self.n_judged:
+        if self.spent == self.n_judged and not self.cost_unit:
             lacking = np.ceil(self.needed - self.spent)
             return f"judge about {amount(lacking)} more documents, {amount(self.spent + lacking)} in all"
-        return f"keep judging, for about {more} more, {whole}"
+        more = amount(self.needed - self.spent)
+        return f"judge for about {more}{self.cost_unit} more, {amount(self.needed)} in all"
 
     @property
     def _outlook(self) -> str:
@@ -256,9 +251,6 @@ class Status(Printed):
     def __eq__(self, other: object) -> bool:
         # Numbers that are unknown in both are equal, which NaN is not.
         return isinstance(other, Status) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.measure, self.first, self.second, self.looks, self.judged, self.spent))
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
@@ -357,9 +349,8 @@ class Status(Printed):
             counted = how_many("document", self.due, "has")
             facts.append(("waiting", f"{counted} a label that does not count yet: another judge is asked"))
         if self.changed:
-            it = "it" if self.changed == 1 else "they"
-            since = "since the verdict" if self.voided else f"after {it} had counted"
-            facts.append(("changed", f"{how_many('label', self.changed)} changed {since}; earlier looks do not count"))
+            since = "after they had counted; earlier looks do not count"
+            facts.append(("changed", f"{how_many('label', self.changed)} changed {since}"))
         return facts
 
     def counted(self, number: int) -> str:

@@ -22,7 +22,7 @@ from pt_active.plans.answers.labelled_plan import (
     points_so_far,
     worst_case,
 )
-from pt_active.plans.answers.looks import Growing, PartsInOrder, Question, growing
+from pt_active.plans.answers.looks import PartsInOrder, Question, Rounds, curve_of, growing
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, Status
@@ -37,6 +37,9 @@ from pt_active.plans.answers.verdict import (
 )
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.sampled import strays_told
+
+_UNKNOWN = dict.fromkeys(("chance", "further", "more", "more_high", "needed"), np.nan)
+"""The fields of `Status` that are foreseen, where nothing is."""
 
 _MIN_FORESEEN = 10
 """With fewer labels, the status does not say how many more it will take: the error is a guess of the model."""
@@ -83,44 +86,43 @@ def with_strays(status: Status, strays: Strays) -> Status:
     return replace(status, unknown=strays)
 
 
-def status_of_looks(sample: Growing, question: Question, point: Point, records: pd.DataFrame | None) -> Status:
+def status_of_looks(
+    sample: UnitSequence | Rounds, question: Question, point: Point, records: pd.DataFrame | None
+) -> Status:
     """The state by looks that rest on normal approximations: at the end, or after each part."""
-    result = None
-    if question.looks is None and sample.reach == sample.drawn:
+    counts, result = sample.counts, None
+    if question.looks is None and counts["judged"] == counts["drawn"]:
         result = at_the_end(sample.tables, sample.label, question.contrast, question.how, records)
-    state = _looked_status(sample, question, point, result)
-    if point.beside is None:
-        return state
-    other = None if result is None else result.beside
-    return replace(state, beside=_looked_status(sample, question.turned, point.beside, other))
+    both, turned = [], None if result is None else result.beside
+    for asked, at, found in ((question, point, result), (question.turned, point.beside, turned)):
+        if at is None:
+            continue
+        if asked.looks is None and at.refusal in (TOO_FEW, UNTOLD):
+            at = replace(at, apart=0.0, refusal="")
+        at = replace(at, refusal=at.refusal or at.unusable)
+        if isinstance(sample, PartsInOrder) and asked.looks is not None:
+            seen = _after_parts(sample, asked, at.apart)
+        else:
+            seen = _at_the_end(sample.tables, counts, asked, found)
+        both.append(Status(**(_about(sample.tables, asked, at) | _UNKNOWN | {"e_value": np.nan} | counts | seen)))
+    return replace(both[0], beside=both[1]) if len(both) > 1 else both[0]
 
 
-def _looked_status(sample: Growing, question: Question, point: Point, result: Estimate | Comparison | None) -> Status:
-    """The state for one population; ``result`` is that of the one look at the end."""
-    if question.looks is None and point.refusal in (TOO_FEW, UNTOLD):
-        point = replace(point, apart=0.0, refusal="")
-    point = replace(point, refusal=point.refusal or point.unusable)
-    if isinstance(sample, PartsInOrder) and question.looks is not None:
-        seen = _after_parts(sample, question, point.apart)
-    else:
-        seen = _at_the_end(sample, question, result)
-    unknown = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    return Status(**(_about(sample.tables, question, point) | unknown | sample.counts | seen))
-
-
-def _at_the_end(sample: Growing, question: Question, result: Estimate | Comparison | None) -> dict[str, Any]:
+def _at_the_end(
+    tables: PlanTables, counts: dict[str, Any], question: Question, result: Estimate | Comparison | None
+) -> dict[str, Any]:
     """The fields of `Status` by one look, once everything is judged."""
     if result is None:
-        return _verdict(0, None, (np.nan, np.nan), sample.drawn) | _foreseen(False)
-    margin, (low, high), spent = question.margin or 0.0, result.confidence_interval(), float(sample.spent[-1])
+        return _verdict(0, None, (np.nan, np.nan), counts["drawn"])
+    margin, (low, high), spent = question.margin or 0.0, result.confidence_interval(), counts["budget"]
     value, half = (low + high) / 2, (high - low) / 2
     verdict = int(verdicts(np.array([value]), np.array([half]), margin, question.compared)[0])
-    floor = result.floor if result.holds_for_new else 0.0
-    now = Seen(result.point, result.standard_error, half, floor)
-    seen = _verdict(verdict, spent, (low, high), None) | _foreseen(bool(verdict))
+    seen = _verdict(verdict, spent, (low, high), None)
     if verdict:
         return seen
-    return seen | {"chance": 0.0, "further": 0.0, "needed": _needed_at_once(sample, question, spent, now)}
+    floor = result.floor if result.holds_for_new else 0.0
+    now = Seen(result.point, result.standard_error, half, floor)
+    return seen | {"chance": 0.0, "further": 0.0, "needed": _needed_at_once(tables, question, spent, now)}
 
 
 def _after_parts(sample: PartsInOrder, question: Question, apart: float) -> dict[str, Any]:
@@ -134,35 +136,32 @@ def _after_parts(sample: PartsInOrder, question: Question, apart: float) -> dict
     at = int((verdict > 0).argmax()) if (verdict > 0).any() else -1
     known = len(value) > 0 and np.isfinite(past.half_width[-1])
     ends = (value[-1] - half[-1], value[-1] + half[-1]) if known else (np.nan, np.nan)
-    after = sample.reach + 1 if sample.reach < sample.drawn else None
-    resolved, now = at >= 0, past.part(slice(-1, None))
-    seen = _verdict(int(verdict[at]) if resolved else 0, float(past.cost[at]) if resolved else None, ends, after)
+    after = sample.reach + 1 if sample.reach < len(sample.spent) else None
+    if at >= 0:
+        return _verdict(int(verdict[at]), float(past.cost[at]), ends, after)
+    seen, now = _verdict(0, None, ends, after), past.part(slice(-1, None))
     told = len(value) > 0 and now.standard_error[0] > 0 and now.degrees[0] > 0
-    if resolved or question.queries == NEW or not told:
-        return seen | _foreseen(resolved)
+    if question.queries == NEW or not told:
+        return seen
     chance, cost = prospect(now, coming, margin, question.compared)
     needed = cost_to_resolve(now, coming, margin, question.compared)
     if np.isnan(needed):
-        needed = _needed_at_once(sample, question, float(now.cost[0]), now.at_one_look(question.alpha))
+        needed = _needed_at_once(sample.tables, question, float(now.cost[0]), now.at_one_look(question.alpha))
     return seen | {"chance": chance, "further": max(0.0, cost - sample.counts["spent"]), "needed": needed}
 
 
-def _needed_at_once(sample: Growing, question: Question, spent: float, now: Seen) -> float:
+def _needed_at_once(tables: PlanTables, question: Question, spent: float, now: Seen) -> float:
     """The total cost with which one look settles the question; NaN for pairs of many, where it is not foreseen."""
     if question.pairs > 1:
         return np.nan
-    return cost_of_one_look(sample.curve, spent, now, question.margin or 0.0, question.compared)
+    return cost_of_one_look(curve_of(tables), spent, now, question.margin or 0.0, question.compared)
 
 
 def _verdict(verdict: int, at: float | None, ends: tuple[float, float], after: int | None) -> dict[str, Any]:
     """The fields of `Status` on the verdict, the interval, and the next look."""
     found = {"resolution": RESOLUTIONS.get(verdict), "resolved_at": at if verdict else None, "next_look": after}
-    return found | {"low": float(ends[0]), "high": float(ends[1])}
-
-
-def _foreseen(resolved: bool) -> dict[str, float]:
-    """The fields ``chance``, ``further`` and ``needed`` of `Status` with a verdict, or if nothing can be foreseen."""
-    return {name: nothing_foreseen(resolved)[name] for name in ("chance", "further", "needed")}
+    ahead = {"chance": 1.0, "further": 0.0} if verdict else {}
+    return found | ahead | {"low": float(ends[0]), "high": float(ends[1])}
 
 
 def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
@@ -194,36 +193,23 @@ def status_of(
     ahead: dict[str, float] | None = None,
 ) -> Status:
     """The state by bets, with that for the other queries beside it if these are known; ``ahead`` is from `foreseen`."""
-    progress, turned, beside = sequence.progress, question.turned, None
+    turned, beside = question.turned, None
     if point.beside is not None:
         margin, apart = question.margin or 0.0, point.beside.apart
         other = verdict_of(proof, margin, question.compared, turned.alpha, apart)
         beside = status_of(sequence, turned, proof, other, point.beside)
-    paid, spent, judged = progress.paid, progress.spent, progress.judged
+    about, counts = _about(sequence.tables, question, point), sequence.counts
     ahead = nothing_foreseen(bool(verdict.resolution)) if ahead is None else ahead
-    everything = sequence.source.everything(proof.units)
-    about: dict[str, Any] = _about(sequence.source.tables, question, point) | ahead
-    about["needed"] = float(np.minimum(about["needed"], everything))
     return Status(
-        **about,
+        **(about | counts | ahead | {"needed": float(np.minimum(ahead["needed"], counts["everything"]))}),
         beside=beside,
         resolution=RESOLUTIONS.get(verdict.resolution),
-        resolved_at=float(paid[verdict.at]) if verdict.resolution else None,
+        resolved_at=float(sequence.paid[verdict.at]) if verdict.resolution else None,
         low=verdict.low,
         high=verdict.high,
         e_value=verdict.e_value,
-        unit=progress.unit,
-        judged=judged,
-        drawn=progress.drawn,
-        n_judged=int(progress.documents[progress.complete].sum()),
-        left_out=progress.left_out,
-        waiting=progress.waiting,
-        spent=float(paid[-1]),
-        budget=float(spent[progress.drawn]),
-        next_look=judged + 1 if judged < progress.drawn else None,
-        everything=everything,
+        next_look=sequence.judged + 1 if sequence.judged < sequence.drawn else None,
         overturned=RESOLUTIONS.get(verdict.overturned),
-        open=progress.open,
     )
 
 
@@ -251,19 +237,19 @@ def foreseen(
     sequence: UnitSequence, point: Point, resolved: bool, prospect: Callable[[], Prospect]
 ) -> dict[str, float]:
     """The fields of `Status` from ``chance`` to ``needed``, if labels are enough to tell and draws left to do it."""
-    progress = sequence.progress
-    reach, open_units = progress.reach, ~progress.complete[: progress.reach]
-    few = progress.documents[progress.complete].sum() < _MIN_FORESEEN
-    over = reach == len(progress.cost) or (progress.open and reach == progress.drawn)
+    reach, documents, cost = sequence.reach, sequence.documents, sequence.source.order.cost
+    gaps = ~sequence.complete[:reach]
+    few = documents[sequence.complete].sum() < _MIN_FORESEEN
+    over = reach == len(cost) or (sequence.open and reach == sequence.drawn)
     if point.refusal or resolved or few or over:
         return nothing_foreseen(resolved)
-    seen, spent, labels = prospect(), progress.spent, np.r_[0, np.cumsum(progress.documents)]
+    seen, spent, labels = prospect(), sequence.spent, np.r_[0, np.cumsum(documents)]
     more = labels[np.minimum(seen.draws, len(labels) - 1)] - labels[reach]
-    more = np.where(seen.draws == NEVER, np.inf, more + progress.documents[:reach][open_units].sum())
-    further = spent[np.minimum(seen.draws, progress.drawn)] - spent[reach] + progress.cost[:reach][open_units].sum()
+    more = np.where(seen.draws == NEVER, np.inf, more + documents[:reach][gaps].sum())
+    further = spent[np.minimum(seen.draws, sequence.drawn)] - spent[reach] + cost[:reach][gaps].sum()
     likely, high = np.quantile(more, [0.5, 0.9], method="higher" if np.isinf(more).any() else "linear")
     return {
-        "chance": float((seen.draws <= progress.drawn).mean()),
+        "chance": float((seen.draws <= sequence.drawn).mean()),
         "further": float(further.mean()),
         "more": float(likely) if np.isfinite(high) else np.nan,
         "more_high": float(high) if np.isfinite(high) else np.nan,
@@ -273,5 +259,5 @@ def foreseen(
 
 def nothing_foreseen(resolved: bool) -> dict[str, float]:
     """The fields of `Status` from ``chance`` to ``needed`` with a verdict, or if nothing can be foreseen."""
-    unknown = dict.fromkeys(("chance", "further", "more", "more_high", "needed"), np.nan)
-    return unknown | ({"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0} if resolved else {})
+    settled = {"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0}
+    return _UNKNOWN | (settled if resolved else {})

@@ -10,11 +10,13 @@ import numpy as np
 
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
+from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.pool import Pool, seen_by
-from pt_active.relevance.bounds import document_bounds
+from pt_active.relevance.bounds import contrast_bounds, document_bounds
 from pt_active.relevance.measures import has_rank_form
-from pt_active.relevance.moments import discounts
+from pt_active.relevance.moments import Moments, discounts
 from pt_active.sampling.chances import expected_size
+from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.successive import Succession
@@ -66,14 +68,12 @@ def partly_judged(
 
 
 def query_units(
-    rows: np.ndarray,
-    rate: np.ndarray,
-    moments: tuple[np.ndarray, np.ndarray],
-    bounds: tuple[np.ndarray, np.ndarray],
-    weight: np.ndarray,
+    pool: Pool, measure: irm.Measure, moments: Moments, contrast: Contrast, rows: np.ndarray, rate: np.ndarray
 ) -> Units:
-    """The queries at some rows, in the order in which they come, as units of one contrast; ``weight`` is float64[m]."""
-    mean, variance = moments
+    """The queries at some rows, in the order in which they come, as units of one contrast."""
+    weight = pool.query_weight
+    bounds = contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names)))
+    mean, variance = contrast_moments(moments, contrast.first, contrast.second)
     low, high = (weight * bound for bound in bounds)
     never = np.ones(len(weight), dtype=bool)
     never[rows] = False

@@ -37,6 +37,12 @@ def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(graded)
 
 
+@pytest.fixture(scope="session")
+def few(graded: pd.DataFrame) -> pd.DataFrame:
+    """The pool of 40 queries."""
+    return graded[graded["qid"].isin(graded["qid"].unique()[:40])]
+
+
 @pytest.fixture(scope="module")
 def sharp(graded: pd.DataFrame) -> pd.DataFrame:
     """A model that is right on average, and far too sure of it."""

@@ -136,7 +136,7 @@ def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels:
     first = plan.assessments[["qid", "docno"]].merge(labels)
     plan = plan.extend(100)
     judged = pd.concat([first, plan.assessments[["qid", "docno"]].merge(labels)])
-    with pytest.raises(ValueError, match="no order, .* ask once, at the end: looks=None"):
+    with pytest.raises(ValueError, match="drawn at once, .* once all are judged, use looks=None"):
         plan.gate(judged, 0.02, looks="always", queries="these")
     assert plan.gate(judged, 0.5, queries="these").outcome == "pass"
     census = Plan.create(pair, None, "nDCG@10", budget=1e9)

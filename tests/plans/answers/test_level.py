@@ -99,8 +99,8 @@ def test_both_levels_expect_what_documents_of_a_query_have_in_common(graded: pd.
 def test_queries_are_judged_whole_if_that_is_more_precise(
     graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_width(forecast: object, settings: object, budget: float) -> float:
-        return {"hedged": 1.0}.get(settings.drawing, 2.0)
+    def half_width(forecast: object, design: str, budget: float) -> float:
+        return {"hedged": 1.0}.get(design, 2.0)
 
     monkeypatch.setattr(levels, "_half_width", half_width)
     cost = UnitCost(per_query=9)

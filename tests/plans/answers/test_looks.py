@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -62,16 +61,7 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
     dear = replace(status, cost_unit=" hours").advice
     assert dear.startswith(f"judge for about {more} hours more, {status.needed:.4g} in all")
     other = replace(status, n_judged=status.n_judged + 1).advice
-    assert other.startswith(
-        f"keep judging, for about {more} more, {status.needed:.4g} in all, and look once: that settles it"
-    )
-
-
-def test_looks_after_parts_are_for_plans_that_come_in_parts(plan: Plan, labels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match='looks="obrien-fleming" is for plans that come in parts; use'):
-        plan.status(labels, "obrien-fleming")
-    with pytest.raises(ValueError, match="unknown looks 'daily'; it is one of always, obrien-fleming, or None"):
-        plan.status(labels, "daily")
+    assert other.startswith(f"judge for about {more} more, {status.needed:.4g} in all, and look once: that settles it")
 
 
 # --- rounds of documents ----------------------------------------------------------------------------------------------
@@ -129,12 +119,6 @@ def test_a_round_counts_when_all_of_it_is_judged(rounds: tuple) -> None:
     assert status.value == plan.status(first).value
     nothing = plan.status(first.iloc[:3])
     assert (nothing.judged, math.isnan(nothing.value), nothing.left_out) == (0, True, 3)
-
-
-def test_rounds_have_no_order(rounds: tuple, tmp_path: Path) -> None:
-    plan, _, _ = rounds
-    with pytest.raises(ValueError, match="can only be used as a whole"):
-        plan.export(tmp_path / "list.csv", "csv", order="drawn")
 
 
 @pytest.mark.parametrize("per_query", [0, 3])

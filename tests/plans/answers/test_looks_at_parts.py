@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from samples import by_t
 
-from pt_active import DCG, Plan
+from pt_active import Plan
 from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
 from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
 from pt_active.plans.answers.looks import PLANNED
@@ -43,10 +43,10 @@ def first(plan: Plan, labels: pd.DataFrame, parts: int) -> pd.DataFrame:
 
 
 @BOTH
-def test_three_rankers_are_looked_at_in_parts(design: str, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_three_rankers_are_looked_at_in_parts(design: str, few: pd.DataFrame, labels: pd.DataFrame) -> None:
     """All pairs share the level; a named pair has it alone."""
-    third = graded.assign(rank_third=graded.groupby("qid").cumcount())
-    plan = Plan.create(third, None, DESIGNS[design], budget=400, level="document", seed=4)
+    third = few.assign(rank_third=few.groupby("qid").cumcount())
+    plan = Plan.create(third, None, DESIGNS[design], budget=150, level="document", seed=4)
     names = {"first": plan.rankers[2], "second": plan.rankers[0]}
     state = plan.status(first(plan, labels, 2), **names)
     assert (state.looks, state.judged, state.drawn) == (PLANNED, 2, 5)
@@ -112,21 +112,15 @@ def test_parts_stay_when_a_plan_is_saved(design: str, plans: dict[str, Plan], la
     assert Plan(tmp_path / "cut").compare(so_far).difference == cut.compare(so_far).difference
 
 
-def test_other_samples_of_documents_have_no_parts(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", design="successive", seed=1)
-    with pytest.raises(ValueError, match="is for plans that come in parts"):
-        plan.status(wanted_of(plan, labels), looks=PLANNED)
-
-
 @pytest.mark.parametrize(("budget", "looks"), [(60, [3, 4, 5]), (25, [5])])
 def test_looks_before_the_last_one_need_thirty_labels(
-    budget: int, looks: list[int], graded: pd.DataFrame, labels: pd.DataFrame
+    budget: int, looks: list[int], few: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    plan = Plan.create(graded, None, "nDCG@10", budget=budget, level="document", design="surprises", seed=1)
+    plan = Plan.create(few, None, "nDCG@10", budget=budget, level="document", design="surprises", seed=1)
     states = {parts: plan.status(first(plan, labels, parts)) for parts in range(1, 6)}
     assert [parts for parts, state in states.items() if np.isfinite(state.low)] == looks
     assert all(state.resolution is None for parts, state in states.items() if parts not in looks)
-    assert "interval    none   for these 120 queries: a look needs 30 labels" in str(states[1])
+    assert "interval    none   for these 40 queries: a look needs 30 labels" in str(states[1])
 
 
 def test_one_ranker_is_known_within_a_margin(graded: pd.DataFrame, labels: pd.DataFrame) -> None:

@@ -214,7 +214,7 @@ def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, "documents of DCG", 2, "in order")
     with pytest.raises(ValueError, match="it comes from other labels"):
         Report.of(plan, qrels, status=plan.status(qrels.head(20)))
-    with pytest.raises(ValueError, match="the status is by regression, the report by ht"):
+    with pytest.raises(ValueError, match="the status is of regression, the report of ht"):
         Report.of(plan, qrels, status=plan.status(qrels), estimator="ht")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.replay import Method
+from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.rounds import estimate_rounds
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.answers.pilot import Pilot
@@ -97,18 +98,6 @@ def test_the_table_and_its_inverse(outlook: Outlook) -> None:
     found = outlook.budget_for(difference=0.5, power=0.9)
     assert (found["power"] >= 0.9).all()
     assert (outlook.budget_for(width=1e-9)["documents"].diff().dropna() <= 0).all()
-
-
-def test_what_only_a_census_reaches_is_said(outlook: Outlook) -> None:
-    for asked in ({"width": 1e-9}, {"difference": 1e-9}):
-        table = outlook.budget_for(**asked)
-        assert (table["half_width"] == 0).all()
-        assert "A half-width of 0 is a census, all that matters is judged: query passive, query hedged, document" in (
-            outlook.described(table)
-        )
-    said = outlook.described(outlook.budget_for(width=0.4))
-    assert "census" not in said
-    assert "no rows" not in said
 
 
 @pytest.mark.parametrize(
@@ -217,3 +206,36 @@ def test_samples_promise_what_their_weights_make_of_them(demo: DemoCollection, g
     found = estimate_rounds(judged.pool, judged.rounds, judged.label, np.array([1.0, -1.0]), "regression")
     by_hand = (found.first + found.second) / parts
     assert pilot.of_documents("depth", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
+
+
+@pytest.mark.parametrize("draws", [1, 3, 30])
+def test_few_queries_of_a_pilot_are_said_to_be_few(draws: int, graded: pd.DataFrame, demo: DemoCollection) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, seed=2, draws=draws)
+    outlook = Outlook.of_plan(plan, demo.judge(plan.assessments))
+    table = outlook.table([300])
+    assert np.isfinite(table["standard_error"]).all()
+    counted = "1 query" if draws == 1 else f"{draws} queries"
+    said = outlook.notes(table)
+    assert any(f"The pilot has {counted}. Below 30, chance decides" in each for each in said) == (draws < 30)
+
+
+def test_a_pilot_without_any_variance_promises_no_certainty(graded: pd.DataFrame) -> None:
+    """All documents get the same label, so the rankers hardly differ; the error is not forecast to be 0."""
+    plan = Plan.create(graded, None, DCG @ 10, draws=4, seed=2)
+    outlook = Outlook.of_plan(plan, plan.assessments[["qid", "docno"]].assign(label=0))
+    before = Outlook.of(graded, None, DCG @ 10).curves[YARDSTICK]
+    assert outlook.optimism[YARDSTICK] == 0
+    assert outlook.curves[YARDSTICK].variance(300) == pytest.approx(2 / (2 + 4 - 1) * before.variance(300))
+
+
+def test_tiny_budgets_are_answered_with_a_warning(outlook: Outlook) -> None:
+    with pytest.warns(UserWarning, match=r"fewer than 4 documents .* query passive at 3, .* document successive at 3"):
+        table = outlook.table([3, 300])
+    assert "too few for an interval" in outlook.described(table)
+    with pytest.warns(UserWarning, match=r"less than two queries, too few for an interval: query passive at 20"):
+        outlook.table([20])
+    with pytest.warns(UserWarning, match="document successive"):
+        outlook.budget_for(width=60.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outlook.table([100])

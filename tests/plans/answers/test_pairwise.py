@@ -99,7 +99,7 @@ def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, wanted
         # Alone, at the level of the first step, it would have been as late; the step-down makes later pairs earlier.
         draws = proof.draws if each.winner == each.first else proof.draws.mirrored
         strict = excluded(draws, proof.stakes, 0.0, 0.05 / (2 * PAIRS))
-        assert each.resolved_at <= sequence.progress.spent[strict]
+        assert each.resolved_at <= sequence.spent[strict]
 
 
 def test_verdicts_stay_and_evidence_grows(plan: Plan, labels: pd.DataFrame) -> None:

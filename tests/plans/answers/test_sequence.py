@@ -162,7 +162,7 @@ def discount_differences(documents: pd.DataFrame) -> np.ndarray:
 def proved(plan: Plan, labels: pd.DataFrame) -> tuple[int, float]:
     """How many draws are judged, and the mean of what they show."""
     sequence = sequence_of(plan.tables, known_labels(plan.tables.pool.keys, labels), plan.measure)
-    return sequence.progress.judged, sequence.proof(Contrast(0, 1), 0.05).draws.estimate()[0]
+    return sequence.judged, sequence.proof(Contrast(0, 1), 0.05).draws.estimate()[0]
 
 
 @pytest.mark.parametrize("part", [0.2, 0.6, 1.0])
@@ -269,9 +269,8 @@ def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
 def test_documents_that_were_drawn_at_once_are_refused(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design="depth")
     message = (
-        "the documents were drawn at once, by depth, so nothing can be proved after each label; "
-        'when everything is judged, use looks=None, after each of its parts looks="obrien-fleming", '
-        'or make a plan with design="successive"'
+        "the documents were drawn at once, so nothing can be proved after each label; once all are judged, use "
+        'looks=None, after each of its parts looks="obrien-fleming", or make a plan with design="successive"'
     )
     with pytest.raises(ValueError, match=message):
         plan.status(plan.assessments[["qid", "docno"]].merge(labels), looks="always")

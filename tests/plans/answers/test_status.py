@@ -50,20 +50,18 @@ def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> No
     )
 
 
-def test_one_screen(plan: Plan, labels: pd.DataFrame) -> None:
+def test_a_status_is_text_and_data(plan: Plan, labels: pd.DataFrame) -> None:
     status = plan.status(prefix(plan, labels, 14), margin=0.1)
-    lines = str(status).splitlines()
-    assert len(lines) <= 9
-    assert max(map(len, lines)) <= 140
-    assert status._repr_html_() == f"<pre>{status}</pre>"
-    assert status.to_dict()["winner"] is None
-    assert status.to_dict()["answer"] == status.answer
+    assert max(map(len, str(status).splitlines())) <= 140
+    told = status.to_dict()
+    assert (told["winner"], told["answer"], told["advice"]) == (None, status.answer, status.advice)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"looks": "daily"}, "unknown looks 'daily'"),
+        ({"looks": "end"}, "unknown looks 'end'; it is one of always, obrien-fleming, or None for the end alone"),
+        ({"looks": "obrien-fleming"}, 'looks="obrien-fleming" is for plans that come in parts; use'),
         ({"margin": 0.0}, "margin must be a positive number, got 0.0"),
         ({"margin": math.nan}, "margin must be a positive number"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
@@ -73,12 +71,6 @@ def test_one_screen(plan: Plan, labels: pd.DataFrame) -> None:
 def test_bad_arguments_are_refused(arguments: dict, message: str, plan: Plan, labels: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match=message):
         plan.status(wanted(plan, labels), **arguments)
-
-
-def test_unknown_looks_are_called_so_where_few_looks_are_possible(graded, plan: Plan, labels: pd.DataFrame) -> None:
-    for each in (Plan.create(graded, None, DCG @ 10, budget=300, level="document"), plan.extend(100)):
-        with pytest.raises(ValueError, match="unknown looks 'end'; it is one of .* or None for the end alone"):
-            each.status(labels.head(0), "end")
 
 
 def test_a_plan_without_an_order_is_refused(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:

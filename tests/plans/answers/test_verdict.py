@@ -100,10 +100,10 @@ def test_a_verdict_falls_with_the_draw_that_excludes_equality(level: str, pool: 
     ordered = come(plan, labels)
     at = plan.status(ordered).resolved_at
     sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, ordered), DCG @ 10)
-    proof, spent = sequence.proof(Contrast(0, 1), 0.05), sequence.progress.spent
+    proof, spent = sequence.proof(Contrast(0, 1), 0.05), sequence.spent
     (draw,) = np.flatnonzero(spent == at)
     assert draw == excluded(proof.draws, proof.stakes, 0.0, 0.025)
-    unit = sequence.progress.documents[:draw].sum()
+    unit = sequence.documents[:draw].sum()
     assert plan.status(ordered.head(unit)).resolved
     assert not plan.status(ordered.head(unit - 1)).resolved
 
@@ -155,8 +155,8 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
     assert (found.resolution, found.answer) == ("within", f"stop: known within ±{margin:g}")
     # It was resolved by the first draw after which the interval was so narrow.
     sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, everything), DCG @ 10)
-    (draw,) = np.flatnonzero(sequence.progress.spent == found.resolved_at)
-    labelled = np.r_[0, np.cumsum(sequence.progress.documents)]
+    (draw,) = np.flatnonzero(sequence.spent == found.resolved_at)
+    labelled = np.r_[0, np.cumsum(sequence.documents)]
     at, before = (plan.status(everything.head(labelled[n]), margin=margin) for n in (draw, draw - 1))
     assert (at.resolved, before.resolved) == (True, False)
     assert at.high - at.low <= 2 * margin < before.high - before.low

@@ -10,20 +10,16 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames.visible import visible
-from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.agreement import Agreement
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.ranking import Result
-from pt_active.plans.answers.report.differences import Difference, Further
-from pt_active.plans.answers.report.headline import Headline, WhoJudged, headline
+from pt_active.plans.answers.ranking import Ranking, Result
+from pt_active.plans.answers.report.differences import Difference
+from pt_active.plans.answers.report.headline import Headline, headline
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.manifest import Manifest
-from pt_active.showing.page import Beside
 from pt_active.showing.printed import Printed, plain
-
-N_WEIGHTS = 10  # Largest weights that are listed
 
 _OF_A_FIXED_SAMPLE = (
     *("pvalue", "reference", "degrees_of_freedom", "reference_degrees", "low_factor", "high_factor"),
@@ -40,14 +36,11 @@ class Findings(Printed):
 
     Attributes:
         result: An estimate of one ranker, a comparison of two, or a ranking of more.
-        estimates: ``name, estimate, standard_error, low, high``: the difference, or each ranker. Beside a status, the
-            interval is that of the status.
         budget: `Outlook.table` of plain random queries and of the plan's way of sampling, with the plan's labels as the
             pilot; empty if there is no budget curve.
         budget_note: Why there is no budget curve; empty if there is one.
         contributions: The estimate of the one ranker, or of the difference of the two that are compared or stand first,
             taken apart.
-        contrast: The name of that ranker or difference.
         check: The check of the grade model, on the plan's measure.
         slices: One row per group of queries and result: a comparison, or each of more than two rankers.
         made: The manifest of the plan.
@@ -55,37 +48,44 @@ class Findings(Printed):
         campaign: Who judged how much, and when.
         agreement: How far the judges agree; None unless records of two judges or more are given.
         differences: All pairs, with intervals that agree with the test, best first; empty if one ranker is estimated.
-        further: What to judge next, of one ranker or of many; None if nothing is to be, or nobody can say.
-        ahead: The state of a pair by the plan's own looks, which says how many more labels it takes; None if there is a
-            ``status``, or nobody can say.
-        beside: The judged queries in which the two rankers of `pair` differ most.
+        ahead: The state of the pair, or of the first of many that is open, by the plan's own looks, which says how many
+            more labels it takes; None if there is a ``status``, or nobody can say.
         texts: The texts of documents by docno, as far as they are known.
-        curve: The expected error at each budget of the plan's own way of sampling; None if there is none.
     """
 
     result: Result
-    estimates: pd.DataFrame
     budget: pd.DataFrame
     budget_note: str
     contributions: Contributions
-    contrast: str
     check: ModelCheck
     slices: pd.DataFrame
     made: Manifest
     status: Status | None = None
-    campaign: WhoJudged = field(default_factory=lambda: WhoJudged(0, 0, 0, 0, "query"))
+    campaign: dict[str, str] = field(default_factory=dict)
     agreement: Agreement | None = None
     differences: tuple[Difference, ...] = ()
-    further: Further | None = None
     ahead: Status | None = None
-    beside: tuple[Beside, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
-    curve: ErrorCurve | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def estimates(self) -> pd.DataFrame:
+        """``name, estimate, standard_error, low, high``: the difference, or each ranker; that of a status if given."""
+        result, status = self.result, self.status
+        each = result.estimates if isinstance(result, Ranking) else (result,)
+        rows = [(one.what, one.point, one.standard_error, *one.confidence_interval()) for one in each]
+        if status is not None:
+            rows = [(status.what, status.value, status.standard_error, status.low, status.high)]
+        return pd.DataFrame(rows, columns=["name", "estimate", "standard_error", "low", "high"])
+
+    @property
+    def contrast(self) -> str:
+        """The name of what `contributions` takes apart."""
+        return self.made.rankers[0] if self.pair is None else " − ".join(self.pair)
 
     @cached_property
     def headline(self) -> Headline:
         """The first screen: question, answer, number, and what to do next."""
-        return headline(self.result, self.differences, self.status, self.campaign, self.ahead or self.further)
+        return headline(self.result, self.differences, self.status, self.campaign, self.ahead)
 
     @property
     def note(self) -> str:
@@ -107,35 +107,11 @@ class Findings(Printed):
         """The (qid, docno) pairs that the plan asks for and that have no label."""
         return self.result.basis.missing
 
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """The manifest of the plan, ready for JSON."""
-        return self.made.to_json()
-
-    @property
-    def spent(self) -> float:
-        """What the judgments of the plan cost, in the unit of its cost."""
-        return self.made.spent
-
-    @property
-    def cost_unit(self) -> str:
-        """The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none."""
-        return self.made.arguments.unit
-
-    @property
-    def heaviest(self) -> pd.DataFrame:
-        """The largest weights, as shares of 1: of queries, or of documents if documents were drawn."""
-        of_documents = self.result.basis.level == "document"
-        table = self.contributions.documents if of_documents else self.contributions.queries
-        columns = [name for name in ("qid", "query", "docno", "label", "weight") if name in table.columns]
-        return table[columns].nlargest(N_WEIGHTS, "weight").reset_index(drop=True)
-
     def to_dict(self) -> dict[str, Any]:
         """Every number of the report, ready for JSON: NaN and infinite numbers become None."""
         basis, apart = self.result.basis, self.contributions
         said = {
             "headline": self.headline.to_dict(),
-            "campaign": self.campaign,
             "agreement": None if self.agreement is None else self.agreement.to_dict(),
             "differences": self.differences,
             "note": self.note,
@@ -143,12 +119,10 @@ class Findings(Printed):
             "needed": None if self.ahead is None else self.ahead.needed,
             "result": self._result(),
             "estimates": self.estimates,
-            "budget": {"spent": self.spent, "note": self.budget_note, "rows": self.budget},
+            "budget": {"spent": self.made.spent, "note": self.budget_note, "rows": self.budget},
             "contributions": {"of": self.contrast, "base": apart.base, "queries": apart.queries},
             "deciding_documents": apart.documents.head(MAX_DECIDING_DOCUMENTS),
             "model_check": plain(self.check.to_frame())[0] | {"bins": self.check.bins},
-            "weights": {"n_effective": basis.n_effective, "heaviest": self.heaviest},
-            "side_by_side": self.beside,
             "slices": self.slices,
             "missing": {"policy": basis.missing_policy, "pairs": self.missing},
             "manifest": self.made.to_json(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,109 +15,63 @@ from pt_active.inference.new_queries import NEW
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.basis import EVERYTHING, Basis
 from pt_active.plans.answers.ranking import Ranking, Result
-from pt_active.plans.answers.report.differences import Difference, Further, RelativeChange, for_others, without_shares
+from pt_active.plans.answers.report.differences import Difference, RelativeChange, for_others, without_shares
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.kept import PlanTables
 from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
 from pt_active.showing.printed import Facts, listed
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, share, with_interval
 
 _UNKNOWN = "These labels do not show how far off that is."
 
-_MAX_NAMED = 6  # Judges that are named
-_MOSTLY = 0.87  # If queries are more than this share of an error, 3/4 of its variance, labels hardly lower it
+
+def campaign_of(basis: Basis, tables: PlanTables, records: pd.DataFrame | None) -> dict[str, str]:
+    """How much was judged of how much, who judged, and when."""
+    return {"judged": _extent(basis, tables)} | _who_and_when(records)
 
 
-@dataclass(frozen=True)
-class WhoJudged:
-    """The judging as a reader asks for it.
+def _extent(basis: Basis, tables: PlanTables) -> str:
+    """How much was judged of how much."""
+    sizes, measure = tables.manifest.counts, tables.manifest.arguments.measure
+    pairs, of = "query–document pairs", sizes.documents
+    counting = int(tables.pool.seen(tables.measure).sum())
+    if basis.n_judged <= counting < sizes.documents:
+        of = counting
+        part = f"{basis.n_judged:,} of the {of:,} {pairs} that count for {measure}"
+    else:
+        part = f"{basis.n_judged:,} of {of:,} {pairs}"
+    part += f" ({share(basis.n_judged, of)})"
+    if basis.n_queries == sizes.queries:
+        return f"{part}, in all {how_many('query', sizes.queries)}"
+    return f"{part}, in {basis.n_queries:,} of {sizes.queries:,} queries"
 
-    ``level`` is what was drawn, days are like ``2026-03-01``, ``counting`` pairs can change the ``measure``, and what
-    is not known is empty or 0.
-    """
 
-    judged: int
-    documents: int
-    queries: int
-    all_queries: int
-    level: str
-    judges: tuple[str, ...] = ()
-    since: str = ""
-    until: str = ""
-    written: str = ""
-    measure: str = ""
-    counting: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        basis: Basis,
-        records: pd.DataFrame | None,
-        documents: int,
-        all_queries: int = 0,
-        measure: str = "",
-        counting: int = 0,
-    ) -> WhoJudged:
-        """The campaign of today behind a result."""
-        names: tuple[str, ...] = ()
-        days = [""]
-        if records is not None:
-            said = latest(checked_records(records))
-            said = said[said["status"] == JUDGED]
-            days = sorted(day[:10] for day in said["time"] if day) or days
-            names = tuple(str(name) for name in said["annotator"].value_counts(sort=True).index)
-        sizes = basis.n_judged, documents, basis.n_queries, all_queries, basis.level
-        today = datetime.date.today().isoformat()
-        return cls(*sizes, names, days[0], days[-1], today, measure, counting)
-
-    @property
-    def extent(self) -> str:
-        """How much was judged of how much."""
-        part = f"{self.judged:,} of {self.documents:,} query–document pairs ({share(self.judged, self.documents)})"
-        if self.judged <= self.counting < self.documents:
-            count = f"the {self.counting:,} query–document pairs that count for {self.measure}"
-            part = f"{self.judged:,} of {count} ({share(self.judged, self.counting)})"
-        if not self.all_queries:
-            return part
-        if self.queries == self.all_queries:
-            return f"{part}, in all {how_many('query', self.all_queries)}"
-        return f"{part}, in {self.queries:,} of {self.all_queries:,} queries"
-
-    @property
-    def scope(self) -> str:
-        """Which queries a result is about."""
-        return f"these {how_many('query', self.all_queries)}, not for others" if self.all_queries else "these queries"
-
-    @property
-    def people(self) -> str:
-        """Who judged."""
-        if not self.judges:
-            return "not recorded in the labels"
-        more = len(self.judges) - _MAX_NAMED
-        named = ", ".join(self.judges[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-        return f"{how_many('judge', len(self.judges))}: {named}"
-
-    @property
-    def days(self) -> str:
-        """When it was judged, and when the report was written."""
-        judged = "not recorded in the labels"
-        if self.since:
-            judged = self.since if self.since == self.until else f"{self.since} to {self.until}"
-        return f"{judged}; report written on {self.written}" if self.written else judged
+def _who_and_when(records: pd.DataFrame | None) -> dict[str, str]:
+    """Who judged, and on which days; today's is that of the report."""
+    who = when = "not recorded in the labels"
+    if records is not None:
+        said = latest(checked_records(records))
+        said = said[said["status"] == JUDGED]
+        names = said["annotator"].value_counts().index.tolist()
+        who = f"{how_many('judge', len(names))}: {listed(names)}"
+        if days := sorted({day[:10] for day in said["time"] if day}):
+            when = " to ".join(dict.fromkeys((days[0], days[-1])))
+    return {"judged by": who, "when": f"{when}; report written on {datetime.date.today().isoformat()}"}
 
 
 def headline(
     result: Result,
     pairs: Sequence[Difference],
     status: Status | None,
-    campaign: WhoJudged,
-    more: Further | Status | None,
+    campaign: dict[str, str],
+    ahead: Status | None,
 ) -> Headline:
     """The first screen of the report of a plan."""
-    population = result.population
-    facts = [("judged", campaign.extent), ("holds for", campaign.scope if population is None else population.in_words)]
-    facts += _for_others(result, status)
-    facts += [("judged by", campaign.people), ("when", campaign.days), ("next", _next(result, pairs, status, more))]
+    assert result.population is not None
+    extent, *who = campaign.items()
+    facts = [extent, ("holds for", result.population.in_words), *_for_others(result, status), *who]
+    facts.append(("next", _next(result, pairs, status, ahead)))
     if isinstance(result, Estimate):
         return _of_one(result, status, facts)
     return _of_many(result, pairs, facts) if isinstance(result, Ranking) else _of_pair(result, pairs[0], status, facts)
@@ -137,19 +91,17 @@ def _of_one(result: Estimate, status: Status | None, facts: Facts) -> Headline:
 
 
 def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts: Facts) -> Headline:
-    question = f"Which is better, {result.first} or {result.second}?"
-    equal = status is not None and status.resolved and status.winner is None
-    state = SETTLED if pair.winner or pair.certain or equal else OPEN
+    one, other = result.first, result.second
+    question, where = f"Which is better, {one} or {other}?", _where(result)
+    settled = bool(pair.winner or pair.certain or (status is not None and status.resolved))
     if pair.winner:
-        worse = pair.second if pair.winner == pair.first else pair.first
-        answer = f"{pair.winner} is better than {worse}{_where(result)}."
-    elif equal and status is not None:
-        within = f" within ±{status.margin:g}" if status.margin else ""
-        answer = f"{result.first} and {result.second} are equally good{within}{_where(result)}."
-    elif pair.certain:
-        answer = f"{result.first} and {result.second} are exactly equal{_where(result)}."
+        answer = f"{pair.winner} is better than {other if pair.winner == one else one}{where}."
+    elif settled:
+        margin = None if status is None else status.margin
+        answer = f"{one} and {other} are {f'equally good within ±{margin:g}' if margin else 'exactly equal'}{where}."
     else:
-        answer = f"These labels do not show whether {result.first} or {result.second} is better{_where(result)}."
+        answer = f"These labels do not show whether {one} or {other} is better{where}."
+    state = SETTLED if settled else OPEN
     measure, of = result.basis.measure, pair.what
     known = bool(np.isfinite(pair.value))
     number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
@@ -171,19 +123,17 @@ def _for_others(result: Result, status: Status | None) -> Facts:
     other = result.beside
     if other is None or other.population is None:
         return []
-    new, more, pairs = other.population.name == NEW, "", for_others(result, status)
+    pairs = for_others(result, status)
     if isinstance(other, Ranking):
         said, *_ = _best_of(other, pairs)
     elif isinstance(result, Comparison):
         settled = bool(pairs[0].winner or pairs[0].certain)
         said = f"{pairs[0].verdict if settled else 'Not settled'}. {_meant(pairs[0])}"
-        if new and not settled and result.floor > _MOSTLY * other.standard_error:
-            more = "More labels hardly narrow this interval; more queries do."
     elif status is not None and status.beside is not None:
         said = _between(status.beside.low, status.beside.high, status.confidence)
     else:
         said = _exact(other.what) if other.certain else _between(*other.confidence_interval(), other.confidence_level)
-    return [("new queries" if new else "these alone", " ".join(filter(None, (said, more))))]
+    return [("new queries" if other.population.name == NEW else "these alone", said)]
 
 
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
@@ -264,7 +214,7 @@ def _sure(level: float) -> str:
     return f"{round(100 * level, places):.12g}% confidence"
 
 
-def _next(result: Result, pairs: Sequence[Difference], status: Status | None, more: Further | Status | None) -> str:
+def _next(result: Result, pairs: Sequence[Difference], status: Status | None, ahead: Status | None) -> str:
     """What to do next, in a sentence."""
     if status is not None:
         return _advised(status)
@@ -277,10 +227,8 @@ def _next(result: Result, pairs: Sequence[Difference], status: Status | None, mo
         return f"Nothing: the question is settled{these}."
     if result.basis.census:
         return f"Add queries if that is not enough: {EVERYTHING[result.basis.level]} was judged."
-    if isinstance(more, Status) and not more.resolved:
-        return _advised(more)
-    if isinstance(more, Further) and more.advice:
-        return more.advice
+    if ahead is not None and not ahead.resolved:
+        return f"For {ahead.what}, {ahead.advice}." if isinstance(result, Ranking) else _advised(ahead)
     if not pairs:
         return "Nothing, unless the interval is too wide for your decision; then keep judging."
     return "Judge more, or choose on other grounds between rankers that cannot be told apart."

@@ -13,7 +13,7 @@ from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.differences import Difference, for_others, how_sure
 from pt_active.plans.answers.report.findings import MAX_DECIDING_DOCUMENTS, Findings
 from pt_active.plans.answers.report.headline import in_percent
-from pt_active.plans.answers.results import DIRECTLY, Comparison
+from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.showing import plots
 from pt_active.showing.charts import ChartRow, Intervals, Sides, short
 from pt_active.showing.page import Decided, Page, Section, Shown
@@ -29,25 +29,27 @@ _FAR_WIDER = 4.0  # Budgets whose interval is so many times wider than that of t
 def page_of(report: Findings) -> Page:
     """The page of a plan."""
     result, basis = report.result, report.result.basis
-    ranking = result if isinstance(result, Ranking) else None
-    pairs = [] if ranking is None else [_pairs(report, ranking)]
-    below = pairs if len(report.differences) > _MAX_OPEN_PAIRS else []
-    sections = [_in_full(report), *below, *_slices(report), *_beside(report), _contributions(report), _budget(report)]
+    verdict, sections = [verdict_of(report)], list[Section]()
+    if isinstance(result, Ranking):
+        place = verdict if len(report.differences) <= _MAX_OPEN_PAIRS else sections
+        place.append(_pairs(report, result))
+    else:
+        sections.append(_in_full(report, result))
+    sections += [*_slices(report), _contributions(report), _budget(report), *_agreement(report)]
     return Page(
         title=f"{basis.measure} of {listed(report.made.rankers)}",
         head=report.headline,
         data=report.to_dict(),
-        verdict=[verdict_of(report), *([] if below else pairs)],
-        sections=[*sections, *_agreement(report), _check(report), _weights(report), _missing(report)],
+        verdict=verdict,
+        sections=[*sections, _check(report), *_missing(report)],
         note=report.note,
         reassures=basis.census and not result.holds_for_new and not (basis.missing or basis.unknown.hint),
-        status=None if report.status is None else report.status.facts(),
     )
 
 
 def verdict_of(report: Findings) -> Section:
     """The picture that belongs to the answer."""
-    result, shown, what = report.result, report.estimates, "Estimates with intervals"
+    result, shown = report.result, report.estimates
     if isinstance(result, Ranking):
         return _of_many(report, result)
     caption = "The point is the estimate, the bar its interval"
@@ -61,7 +63,7 @@ def verdict_of(report: Findings) -> Section:
         both = pair, *for_others(result, report.status)
         shown = shown.assign(sure=[each.winner is not None or each.certain for each in both])
     chart = plots.estimates(shown, *_axis_of(report))
-    return Section("", svg=chart.svg("estimates", what, report.headline.answer), caption=f"{caption}.")
+    return Section("", svg=chart.svg("estimates", "Estimates with intervals"), caption=f"{caption}.")
 
 
 def _axis_of(report: Findings) -> tuple[str, bool, Sides | None]:
@@ -85,7 +87,7 @@ def _of_many(report: Findings, ranking: Ranking) -> Section:
     if ranking.beside is not None and ranking.beside.population is not None:
         table[f"groups, {ranking.beside.population.label}"] = list(ranking.beside.letters.values())
     chart = _intervals(to_best, measure, ("the other is ahead", f"{short(best, 14)} is ahead"))
-    svg = chart.svg("estimates", f"Differences of {best} to the others with intervals", report.headline.answer)
+    svg = chart.svg("estimates", f"Differences of {best} to the others with intervals")
     caption = (
         f"How far {best} is ahead of each other ranker. Filled points: told apart from it; hollow points: not. "
         f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} {DIRECTLY}"
@@ -102,43 +104,31 @@ def _intervals(pairs: Sequence[Difference], measure: str, sides: Sides | None = 
 
 
 def _pairs(report: Findings, ranking: Ranking) -> Section:
-    """All pairs: a chart, and a table with the differences in percent."""
+    """All pairs: a chart, a table with the differences in percent and the tests, and each ranker alone."""
     pairs = report.differences
     svg = _intervals(pairs, ranking.basis.measure).svg("pairs", "Differences of all pairs with intervals")
     table = pd.DataFrame(
         {
             "first": [each.first for each in pairs],
             "second": [each.second for each in pairs],
-            "first − second": [_in_words(each) for each in pairs],
+            "first − second": [with_interval(each.value, each.low, each.high, sign=True) for each in pairs],
             "change in %": [in_percent(each.relative) for each in pairs],
+            "p-value, corrected": ranking.corrected,
             "verdict": [each.verdict for each in pairs],
         }
     )
-    shown = Shown.of(table, "All pairs, with their intervals", ["first − second"], None)
+    shown = Shown.of(table, "All pairs, with p-values corrected for their number", ["first − second"], None)
+    alone = Shown.of(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
     more = "" if len(pairs) <= _MAX_PAIRS else f" The chart shows the first {_MAX_PAIRS} of {len(pairs)} pairs."
     caption = (
         f"Filled points: told apart by Holm's test; hollow points: not. {how_sure(pairs, 1 - ranking.alpha)}{more}"
     )
-    return Section("All pairs", svg=svg, caption=caption, tables=[shown])
+    return Section("All pairs", svg=svg, caption=caption, tables=[shown, alone])
 
 
-def _in_words(pair: Difference) -> str:
-    return with_interval(pair.value, pair.low, pair.high, sign=True)
-
-
-def _in_full(report: Findings) -> Section:
-    result, words, title = report.result, list[str](), "The result in full"
-    if isinstance(result, Ranking):
-        pairs = result.pairs().rename(columns={"pvalue": "p-value", "pvalue_corrected": "p-value, corrected"})
-        every = Shown.of(pairs.loc[:, pairs.notna().any()], "All pairs, with p-values corrected for their number")
-        alone = Shown.of(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
-        return Section(title, words, tables=[every, alone])
-    if isinstance(result, Comparison):
-        behind = f"Differences are {result.first} − {result.second}: they are negative where {result.second} is better."
-        words.append(behind)
-    # The state of the judging has the interval and the verdict already.
-    facts = result.facts() if report.status is None else [*result.basis.facts(), ("estimator", result.basis.estimator)]
-    return Section(title, words, facts=facts, tables=[Shown.of(report.estimates, "Estimates and intervals")])
+def _in_full(report: Findings, result: Estimate | Comparison) -> Section:
+    facts = result.facts() if report.status is None else report.status.facts()
+    return Section("The result in full", facts=facts, tables=[Shown.of(report.estimates, "Estimates and intervals")])
 
 
 def _left_out(rows: int, shown: int) -> str:
@@ -165,28 +155,9 @@ def _slices(report: Findings) -> list[Section]:
     title, shown = "Groups of queries", [Shown.of(table, "Groups of queries")]
     if drawn.empty:
         return [Section(title, words, tables=shown)]
-    axis, compared, sides = _axis_of(report)
-    least, most = (drawn.loc[drawn["estimate"].agg(end)] for end in ("idxmin", "idxmax"))
-    said = f"The lowest is {least['name']} with {number(least['estimate'])}, "
-    said += f"the highest {most['name']} with {number(most['estimate'])}."
-    if compared:
-        apart = int(((drawn["low"] > 0) | (drawn["high"] < 0)).sum())
-        said = f"0 lies outside {apart} of {how_many('interval', len(drawn))}."
-    chart = plots.estimates(drawn, axis, compared, sides)
-    svg = chart.svg("slices", "Estimates within groups of queries", said)
+    svg = plots.estimates(drawn, *_axis_of(report)).svg("slices", "Estimates within groups of queries")
     caption = f"Estimates and intervals within each group{_left_out(len(drawn), MAX_ESTIMATES)}"
     return [Section(title, words, svg, caption, shown)]
-
-
-def _beside(report: Findings) -> list[Section]:
-    if not report.beside or report.pair is None:
-        return []
-    first, second = report.pair
-    words = [
-        f"The judged queries on which {first} and {second} differ most: what each returns at each rank, with its "
-        "grade. Documents that were not judged count as the grade model expects."
-    ]
-    return [Section("Where the rankers differ", words, beside=report.beside, sides=report.pair)]
 
 
 def _budget(report: Findings) -> Section:
@@ -194,20 +165,18 @@ def _budget(report: Findings) -> Section:
     if report.budget_note:
         return Section(title, [f"There is no budget curve: {report.budget_note}."])
     what, here = ("This plan", "this plan") if report.status is None else ("The judging so far", "so far")
+    spent, unit = report.made.spent, report.made.arguments.unit
     words = [
-        f"{what} cost {number(report.spent)}{report.cost_unit}. The curves show what to expect of one round without "
+        f"{what} cost {number(spent)}{unit}. The curves show what to expect of one round without "
         f"replacement, for {report.check.measure}. They use the errors that the labels show, not those that the model "
         "promised. They are for a single difference, and a number of labels fixed beforehand.",
         *_floor(report),
     ]
     # Budgets so small that they would squeeze the rest are in the table alone.
-    spent = table[table["budget"] == report.spent]
-    near = table[~(table["half_width"] > _FAR_WIDER * spent["half_width"].max())]
-    chart = plots.budgets(near, report.spent, report.cost_unit, here)
-    drawn = zip(chart.series, spent["half_width"], strict=False)
-    widths = " and ".join(f"± {number(width)} with {each.name}" for each, width in drawn)
-    said = f"At the cost of this plan, {number(report.spent)}, the expected half-width is {widths}."
-    svg = chart.svg("budget", "Half-width of the interval at each budget", said)
+    widest = table["half_width"][table["budget"] == spent].max()
+    near = table[~(table["half_width"] > _FAR_WIDER * widest)]
+    chart = plots.budgets(near, spent, unit, here)
+    svg = chart.svg("budget", "Half-width of the interval at each budget")
     caption = (
         "Expected half-width of the interval at each budget, for this way of sampling and for plain random queries."
     )
@@ -240,13 +209,11 @@ def _contributions(report: Findings) -> Section:
         "estimate. The interval does not rest on the model: where the model is wrong, contributions are larger.",
         f"Blue bars to the right moved it {up}; orange bars to the left moved it {down}.",
     ]
-    moved = apart.queries["contribution"]
-    ways = f"{(moved > 0).sum()} moved the estimate {up} and {(moved < 0).sum()} {down}"
-    said = f"Of {how_many('query', len(moved))} {ways}."
     chart = plots.contributions(apart.queries, sides=_axis_of(report)[2])
-    svg = chart.svg("contributions", f"Largest contributions to {report.contrast}", said)
+    svg = chart.svg("contributions", f"Largest contributions to {report.contrast}")
     tables = [Shown.of(apart.queries, "All contributions")]
-    caption = f"The queries whose labels moved the estimate most{_left_out(len(moved), MAX_CONTRIBUTIONS)}"
+    shown = _left_out(len(apart.queries), MAX_CONTRIBUTIONS)
+    caption = f"The queries whose labels moved the estimate most{shown}"
     return Section("What decided the result", words, svg, caption, tables, decided=_decided(report))
 
 
@@ -274,10 +241,7 @@ def _agreement(report: Findings) -> list[Section]:
 def _check(report: Findings) -> Section:
     check, line = report.check, report.check.calibration
     chart = plots.calibration(check.bins, line.slope, line.intercept, check.variable)
-    said = "No line can be drawn through the labels."
-    if np.isfinite(line.slope):
-        said = f"The line through the labels has slope {line.slope:.2f}; 1 would be right on average."
-    svg = chart.svg("calibration", f"Calibration of the grade model, {check.variable}", said)
+    svg = chart.svg("calibration", f"Calibration of the grade model, {check.variable}")
     caption = "Weighted means of the labels against what the model expected; arms are one standard error."
     tables = [Shown.of(check.bins, "Bins of documents")]
     words = [f"{_trusted(line)} The result does not depend on it: a bad model only costs labels.", check.head]
@@ -309,19 +273,9 @@ def _of_slope(line: Calibration) -> str:
     return f"Partly: documents differ {'less' if high < 1 else 'more'} than it predicts."
 
 
-def _weights(report: Findings) -> Section:
-    basis, unit = report.result.basis, "documents" if report.result.basis.level == "document" else "draws"
-    words = [
-        f"{number(basis.n_effective)} equally weighted {unit} would tell as much as the {basis.n_draws} of the plan."
-    ]
-    return Section("Weights", words, tables=[Shown.of(report.heaviest, "The largest shares of the weight")])
-
-
-def _missing(report: Findings) -> Section:
-    basis, title, missing = report.result.basis, "What was missing", report.missing
-    ignored = f" Ignored: {how_many('label', basis.ignored)} outside the sample." if basis.ignored else ""
-    unknown = f" Not used: {basis.unknown.counted}." if basis.unknown.number else ""
-    said = f"{how_many('label', len(missing), 'was')} missing and taken as {basis.missing_policy}"
-    words = [f"{said if missing else 'No label was missing'}.{ignored}{unknown}"]
-    table = pd.DataFrame(missing, columns=["qid", "docno"])
-    return Section(title, words, tables=[Shown.of(table, "Documents without a label")] if missing else [])
+def _missing(report: Findings) -> list[Section]:
+    if not report.missing:
+        return []
+    said = f"{how_many('label', len(report.missing), 'was')} missing and taken as {report.result.basis.missing_policy}."
+    table = Shown.of(pd.DataFrame(report.missing, columns=["qid", "docno"]), "Documents without a label")
+    return [Section("What was missing", [said], tables=[table])]
