@@ -394,8 +394,6 @@ rounding: just below a hundred percent is all [test_charts]
     percent < 10 or percent > 99 else => percent < 10 else
 rounding: an interval without 0 seems to touch it [test_charts]
     near < 0.5 * 10.0**-places: => near < 0.0 * places:
-rounding: what is needed is rounded down [test_charts]
-    -(-count // 10**size) * 10**size => (count // 10**size) * 10**size
 pages: rows that are left out are not counted [test_charts]
     right, len(table) - len(head) => right, 0
 charts: the ways to sample change their order [test_charts]
