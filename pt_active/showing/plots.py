@@ -46,11 +46,11 @@ def budgets(table: pd.DataFrame, spent: float | None = None, unit: str = "", her
         here: The words at that mark.
     """
     known = table[np.isfinite(table["half_width"]) & (table["half_width"] > 0)]
-    looks = [*_LOOKS, *(_LOOKS[-1:] * len(known))]
     lines = []
-    for look, ((level, design), rows) in zip(looks, known.groupby(["level", "design"], sort=False)):  # noqa: B905
+    for number, ((level, design), rows) in enumerate(known.groupby(["level", "design"], sort=False)):
         x, y = (rows[column].to_numpy(float) for column in ("budget", "half_width"))
-        lines.append(Series(f"{'documents' if level == 'document' else 'queries'}, {design}", x, y, *look))
+        name = f"{'documents' if level == 'document' else 'queries'}, {design}"
+        lines.append(Series(name, x, y, *_LOOKS[min(number, len(_LOOKS) - 1)]))
     marked = None if spent is None else (spent, here)
     return Lines(lines, f"budget, {unit.strip() or 'in labels'}", "half-width of the interval (±)", marked)
 

@@ -128,11 +128,10 @@ class Gate(Printed):
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON."""
-        state = self.status.to_dict()
-        for name in ("resolution", "resolved_at", "winner", "overturned", "e_value", "margin"):
-            del state[name]
-        for name in POPULATIONS:  # which of the two is better is not what a gate decides
-            state.pop(f"{name}_resolution", None)
+        hidden = {"resolved_at", "winner", "overturned", "e_value", "margin"}
+        state = {name: each for name, each in self.status.to_dict().items() if name not in hidden}
+        for name in ("resolution", *(f"{each}_resolution" for each in POPULATIONS)):
+            state.pop(name, None)  # which of the two is better is not what a gate decides
         own = {name: getattr(self, name) for name in ("outcome", "decided_at", "question", "answer", "advice")}
         rule = {"rule": self.rule.name, "margin": self.rule.margin, "threshold": self.rule.threshold}
         return state | rule | own

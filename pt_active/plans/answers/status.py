@@ -297,30 +297,27 @@ class Status(Printed):
     @property
     def remark(self) -> str | None:
         """Why the estimate and the verdict or the interval seem to contradict each other; None if they do not."""
-        known = np.isfinite(self.value)
         rare = f"this is one of the {1 - self.confidence:.0%} of campaigns in which bets may fail"
         if self.overturned:
-            said = {"first": f"{self.first} is better", "second": f"{self.second} is better"}
-            before = said.get(self.overturned, "equivalent")
+            before = f"{getattr(self, self.overturned)} is better" if self.overturned != "within" else "equivalent"
             return f"an earlier verdict, {before}, was false, as all that is judged by now shows; {rare}"
-        if self.refusal:
+        if self.refusal or np.isnan(self.value):
             return None
-        if known and self.looks == ALWAYS and np.isnan(self.low):
+        if self.looks == ALWAYS and np.isnan(self.low):
             return f"the bets have excluded every value, so there is no interval; {rare}"
-        if known and self.winner is not None and (self.value > 0) != (self.winner == self.first):
+        if self.winner is not None and (self.value > 0) != (self.winner == self.first):
             return (
                 "the estimate now contradicts the verdict, which was reached earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
         # Once all is known, rounding is all that is left of the interval.
         close = _ROUNDING * max(abs(self.low), abs(self.high))
-        outside = known and self.looks == ALWAYS and not self.low - close <= self.value <= self.high + close
-        if outside and self.open:
+        if self.looks != ALWAYS or self.low - close <= self.value <= self.high + close:
+            return None
+        if self.open:
             part = "from what is judged before the first gap"
             return f"the estimate, {part}, lies outside the interval, which rests on all labels"
-        if outside:
-            return "the estimate lies outside the interval, which no later label widens"
-        return None
+        return "the estimate lies outside the interval, which no later label widens"
 
     @property
     def other_facts(self) -> Facts:

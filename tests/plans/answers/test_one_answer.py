@@ -115,14 +115,15 @@ def first_number(text: str, name: str) -> float:
 
 def estimates_shown(data: Any) -> list[float]:
     """The estimates in the JSON of a report that are the answer to its question."""
-    result, status = data["result"], data["status"]
+    status = data["status"]
+    result = data["result"] or status
     values = [result.get("difference", result.get("value")), *(row["estimate"] for row in data["estimates"])]
     return [*values, *([status["value"]] if status else []), *(each["value"] for each in data["differences"])]
 
 
 def intervals_shown(data: Any) -> list[tuple[float, float]]:
     """The intervals in the JSON of a report that stand beside these estimates."""
-    shown = [data["result"], *data["estimates"], *([data["status"]] if data["status"] else []), *data["differences"]]
+    shown = [data["result"] or data["status"], *data["estimates"], *data["differences"]]
     return [(each["low"], each["high"]) for each in shown]
 
 

@@ -21,12 +21,6 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.manifest import Manifest
 from pt_active.showing.printed import Printed, plain
 
-_OF_A_FIXED_SAMPLE = (
-    *("pvalue", "reference", "degrees_of_freedom", "reference_degrees", "low_factor", "high_factor"),
-    *("interval_caution", "stopping_caution"),
-)
-"""Numbers and cautions of a result that belong to the interval of a fixed sample."""
-
 MAX_DECIDING_DOCUMENTS = 10  # Documents whose labels moved the estimate most that are listed
 
 
@@ -117,7 +111,7 @@ class Findings(Printed):
             "note": self.note,
             "status": None if self.status is None else self.status.to_dict(),
             "needed": None if self.ahead is None else self.ahead.needed,
-            "result": self._result(),
+            "result": self.result.to_dict() if self.status is None else None,
             "estimates": self.estimates,
             "budget": {"spent": self.made.spent, "note": self.budget_note, "rows": self.budget},
             "contributions": {"of": self.contrast, "base": apart.base, "queries": apart.queries},
@@ -129,16 +123,6 @@ class Findings(Printed):
         }
         plained: dict[str, Any] = plain(said)
         return plained
-
-    def _result(self) -> dict[str, Any]:
-        """The result, ready for JSON; beside a status with its interval, and without what is of a fixed sample."""
-        row, status = self.result.to_dict(), self.status
-        if status is None:
-            return row
-        kept = {name: value for name, value in row.items() if name not in _OF_A_FIXED_SAMPLE}
-        shown = status.to_dict()
-        shared = {name: shown[name] for name in ("standard_error", "low", "high", "winner") if name in row}
-        return kept | shared | {"confidence_level": status.confidence, "note": self.note}
 
     def __str__(self) -> str:
         parts = [self.headline.answer, self.status or self.result, *filter(None, [self.agreement]), self.check]
