@@ -31,6 +31,7 @@ from pt_active.showing.rounding import amount, decimals, fixed, from_to, minus, 
         ((3.1, 0.02, 6.2), {"sign": True}, "+3.10 (+0.02 to +6.20)"),
         ((-3.1, -6.2, -0.004), {"sign": True}, "−3.100 (−6.200 to −0.004)"),
         ((3.2, -0.02, 6.2), {"sign": True}, "+3.2 (0.0 to +6.2)"),
+        ((0.632561503897, 0.63256150389699, 0.63256150389701), {"sign": True}, "+0.6326"),  # as wide as rounding
     ],
 )
 def test_numbers_have_the_digits_that_their_interval_supports(numbers, how, text) -> None:
@@ -44,6 +45,10 @@ def test_numbers_as_they_are_shown() -> None:
     assert from_to(-0.0004, 0.31) == "0.00 to +0.31"
     assert [decimals(0, 2 * half) for half in (0.0031, 0.031, 0.31, 3.1, 31, 310)] == [4, 3, 2, 1, 0, 0]
     assert fixed(-0.0, 2) == fixed(-0.001, 2) == "0.00"
+    amounts = {15384.2: "15,384", 9999.6: "10,000", 9999.4: "9999", 853.01: "853", 0.25: "0.25"}
+    assert {value: amount(value) for value in amounts} == amounts
+    some = {1: "r1", 2: "r1 or r2", 5: "r1, r2, r3, r4 or r5", 63: "r1, r2, r3 or 60 others"}
+    assert {most: listed([f"r{i}" for i in range(1, most + 1)], " or ") for most in some} == some
     shares = [share(*each) for each in ((0, 5), (5, 5), (1, 15), (999, 1000), (1, 3))]
     assert shares == ["0%", "100%", "6.7%", "99.9%", "33%"]
     assert minus("[-0.7, -1] in doc-7, -x, GX-1-2 and 2026-03-01") == "[−0.7, −1] in doc-7, -x, GX-1-2 and 2026-03-01"
@@ -137,21 +142,3 @@ def test_lines_of_values_that_are_not_above_zero_are_drawn(values: list[float]) 
     (low, high), (bottom, top) = drawn_in(chart).get_xlim(), drawn_in(chart).get_ylim()
     assert min(low, bottom) < min(values) <= max(0.0, *values) < min(high, top)
     assert "nan" not in chart.svg("calibration", "Calibration")
-
-
-@pytest.mark.parametrize(
-    ("value", "said"), [(15384.2, "15,384"), (9999.6, "10,000"), (9999.4, "9999"), (853.01, "853"), (0.25, "0.25")]
-)
-def test_an_amount_is_never_a_power_of_ten(value: float, said: str) -> None:
-    assert amount(value) == said
-
-
-@pytest.mark.parametrize(
-    ("count", "said"), [(1, "r1"), (2, "r1 or r2"), (5, "r1, r2, r3, r4 or r5"), (63, "r1, r2, r3 or 60 others")]
-)
-def test_a_sentence_names_a_few_of_many(count: int, said: str) -> None:
-    assert listed([f"r{i}" for i in range(1, count + 1)], " or ") == said
-
-
-def test_an_interval_as_wide_as_rounding_has_four_decimals() -> None:
-    assert with_interval(0.632561503897, 0.63256150389699, 0.63256150389701, sign=True) == "+0.6326"

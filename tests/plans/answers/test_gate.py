@@ -71,11 +71,11 @@ def few_differ(queries: int, seed: int) -> tuple[Plan, pd.DataFrame]:
 
 @pytest.mark.parametrize("looks", ["always", None])
 def test_no_gate_passes_where_few_queries_differ(looks: str | None) -> None:
-    outcomes = [few_differ(60, seed) for seed in range(20)]
+    outcomes = [few_differ(60, seed) for seed in range(8)]
     gates = [plan.gate(qrels, 0.0, looks=looks, queries="new") for plan, qrels in outcomes]
     assert {each.outcome for each in gates} == {"unresolved"}
     told = [each for each in gates if each.status.population.caution]
-    assert len(told) > 15
+    assert len(told) > 5
     for each in told:
         assert each.advice == "add queries"
         assert each.answer == "unresolved: too few queries differ to decide for new ones"

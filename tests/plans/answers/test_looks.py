@@ -49,19 +49,12 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
     assert status.answer == "this budget did not settle it"
     assert status.budget < status.needed <= status.everything
     lacking = int(np.ceil(status.needed - status.spent))
-    assert (
-        replace(status, needed=status.needed - 0.4).advice
-        == status.advice
-        == (
-            f"judge about {lacking} more documents, {int(status.spent) + lacking} in all, and look once: that settles "
-            "it four times out of five if the estimate is right"
-        )
-    )
-    more = f"{status.needed - status.spent:.4g}"
-    dear = replace(status, cost_unit=" hours").advice
-    assert dear.startswith(f"judge for about {more} hours more, {status.needed:.4g} in all")
-    other = replace(status, n_judged=status.n_judged + 1).advice
-    assert other.startswith(f"judge for about {more} more, {status.needed:.4g} in all, and look once: that settles it")
+    once = "and look once: that settles it four times out of five if the estimate is right"
+    more = f"judge about {lacking} more documents, {int(status.spent) + lacking} in all, {once}"
+    assert replace(status, needed=status.needed - 0.4).advice == status.advice == more
+    more, whole = f"{status.needed - status.spent:.4g}", f"{status.needed:.4g} in all"
+    assert replace(status, cost_unit=" hours").advice == f"judge for about {more} hours more, {whole}, {once}"
+    assert replace(status, n_judged=status.n_judged + 1).advice == f"judge for about {more} more, {whole}, {once}"
 
 
 # --- rounds of documents ----------------------------------------------------------------------------------------------

@@ -353,16 +353,15 @@ def test_rounds_and_other_measures(graded, demo) -> None:
     assert whole == pytest.approx(longer.compare(every, measure="DCG@5").difference, abs=1e-10)
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_what_is_missing_is_listed(level, reported) -> None:
+def test_what_is_missing_is_listed(reported) -> None:
     with pytest.raises(ValueError, match="have no label"):
-        reported(level=level, lost=4)
-    found = reported(level=level, lost=4, missing="nonrelevant")
+        reported(level="document", lost=4)
+    found = reported(level="document", lost=4, missing="nonrelevant")
     words = Page(found.to_html()).text
     assert "4 labels were missing and taken as nonrelevant." in words
     assert len(found.to_dict()["missing"]["pairs"]) == 4
     assert all(docno in words for _, docno in found.missing)
-    assert "What was missing" not in Page(reported(level=level).to_html()).text
+    assert "What was missing" not in Page(reported(level="document").to_html()).text
 
 
 def mixed(grades: np.ndarray, share: float, grade: int) -> np.ndarray:

@@ -13,8 +13,7 @@ import pytest
 from drawn_order import in_order, prefix
 from samples import wanted
 
-from pt_active import DCG, OrderedLogitGrades, Plan, Runs
-from pt_active.demo.collection import DemoCollection
+from pt_active import DCG, Plan
 
 
 def test_no_label_yet(plan: Plan, labels: pd.DataFrame) -> None:
@@ -84,14 +83,6 @@ def test_a_plan_without_an_order_is_refused(graded: pd.DataFrame, labels: pd.Dat
         again.compare(judged.head(3))
     with pytest.raises(ValueError, match='order="drawn" needs a plan of queries without replacement'):
         again.export(tmp_path / "list.csv", "csv", order="drawn")
-
-
-def test_one_ranker_has_no_sign(demo: DemoCollection, grades: OrderedLogitGrades, labels: pd.DataFrame) -> None:
-    name = next(iter(demo.runs))
-    pool = Runs(**{name: demo.runs[name]}, depth=15) >> grades
-    plan = Plan.create(pool, demo.topics, DCG @ 10, budget=600, seed=3, level="query")
-    status = plan.status(prefix(plan, labels, 9), margin=0.1)
-    assert f"estimate    {status.value:.4f}   SE" in str(status)
 
 
 @pytest.mark.parametrize(

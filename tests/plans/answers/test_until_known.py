@@ -48,8 +48,10 @@ def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(
 def test_larger_differences_take_fewer_labels_and_larger_errors_more(
     demo: DemoCollection, graded: pd.DataFrame, sharp: pd.DataFrame
 ) -> None:
-    outlook = Outlook.of(graded, None, DCG @ 10, methods=[DOCUMENTS])
-    small, large = (outlook.until_known(d, progress=False).labels[0] for d in (0.5, 2.0))
+    outlook = Outlook.of(graded, None, DCG @ 10, UnitCost(per_query=2.0), methods=[DOCUMENTS])
+    tables = [outlook.until_known(d, progress=False) for d in (0.5, 2.0)]
+    assert all((table.cost > table.labels).all() for table in tables)
+    small, large = (table.labels[0] for table in tables)
     assert small > 2 * large
     assert outlook.until_known(-2.0, progress=False).labels[0] == large
     pilot = Plan.create(sharp, None, DCG @ 10, budget=300, level="document", seed=1)
@@ -57,13 +59,6 @@ def test_larger_differences_take_fewer_labels_and_larger_errors_more(
     learned = Outlook.of_plan(pilot, demo.judge(pilot.assessments), methods=[DOCUMENTS])
     one, other = (each.until_known(DIFFERENCE, progress=False).labels[0] for each in (alone, learned))
     assert other > 1.3 * one
-
-
-def test_costs_are_counted_beside_labels(graded: pd.DataFrame) -> None:
-    outlook = Outlook.of(graded, None, DCG @ 10, UnitCost(per_query=2.0), methods=[QUERIES, DOCUMENTS])
-    table = outlook.until_known(DIFFERENCE, progress=False)
-    assert (table.cost > table.labels).all()
-    assert table.level.tolist() == ["query", "document"]
 
 
 def test_one_ranker_three_rankers_and_measures_without_exact_moments(graded: pd.DataFrame) -> None:
