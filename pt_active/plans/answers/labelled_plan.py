@@ -165,8 +165,8 @@ def with_worst_case(
         return result
     low, high = worst_case(labelled, contrast, how, records)
     said = (
-        "people need not skip at random: whatever the grades of the labels that are missing, the interval lies within "
-        f"[{low:.4f}, {high:.4f}]"
+        "people need not skip at random: if the missing labels are what lowers the estimate most, or raises it most, "
+        f"the interval reaches from {low:.4f} to {high:.4f}"
     )
     return replace(result, basis=replace(result.basis, skipped=said))
 
@@ -179,15 +179,14 @@ def worst_case(
     Each is the grade that would do so if it were the only one that is missing.
     """
     tables = labelled.tables
-    rows = np.flatnonzero(wanted_documents(tables) & (labelled.label < 0))
-    label = labelled.label.copy()
-    label[rows] = 0
-    weights, others = contrast.weights(len(tables.pool.names)), np.zeros((len(label), tables.pool.max_grade + 1), bool)
-    others[rows, 1:] = True
-    change = replace(labelled, label=label).changes(weights, how, others)[rows]
+    missing = wanted_documents(tables) & (labelled.label < 0)
+    label = np.where(missing, 0, labelled.label)
+    others = np.repeat(missing[:, None], tables.pool.max_grade + 1, axis=1)
+    weights = contrast.weights(len(tables.pool.names))
+    change = replace(labelled, label=label.copy()).changes(weights, how, others)[missing]
     ends = []
     for grades in (0, change.argmin(axis=1), change.argmax(axis=1)):
-        label[rows] = grades
+        label[missing] = grades
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             judged = judged_with(replace(labelled, label=label.copy(), _kept={}), records, how)
