@@ -151,9 +151,9 @@ def test_damage_is_named(kind: str, made: dict, tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_kind_is_named(made: dict, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="plan holds a plan, and an audit is needed"):
+    with pytest.raises(ValueError, match="of the kind 'plan'; 'audit' is needed"):
         Audit.load(made["queries"].save(tmp_path / "plan").path)
-    with pytest.raises(ValueError, match="audit holds an audit, and an active test is needed"):
+    with pytest.raises(ValueError, match="of the kind 'audit'; 'active test' is needed"):
         ActiveTest.load(made["audit"].save(tmp_path / "audit").path)
 
 

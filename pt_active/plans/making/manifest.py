@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -13,6 +11,7 @@ import pandas as pd
 
 from pt_active.plans.making.artifact import Provenance, Record, digest, versions
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.stored import digest_of
 from pt_active.relevance.digits import rounded
 from pt_active.sampling.pools import GradedPool
 
@@ -148,7 +147,7 @@ class Manifest(Provenance):
         Extensions and cuts leave it as it is, so judgments of the plan fit its extensions.
         """
         made_from: dict[str, Any] = {"inputs": self.inputs, "arguments": self.arguments.to_json()}
-        return _digits(_rounded(made_from) | {"drawn": self.drawn})
+        return digest_of(_rounded(made_from) | {"drawn": self.drawn})[:16]
 
     @property
     def id(self) -> str:
@@ -158,7 +157,7 @@ class Manifest(Provenance):
             steps = [self.limit]
         elif len(steps) < 2 and all(each.budget == self.arguments.budget for each in self.rounds):
             return self.origin
-        return _digits({"origin": self.origin, "steps": _rounded(steps)})
+        return digest_of({"origin": self.origin, "steps": _rounded(steps)})[:16]
 
     @property
     def limit(self) -> float:
@@ -168,12 +167,6 @@ class Manifest(Provenance):
         else:
             first = self.arguments.budget
         return first + sum(each.budget for each in self.extensions)
-
-
-def _digits(value: Any) -> str:
-    """16 hexadecimal digits of what JSON holds."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
 
 def _rounded(value: Any) -> Any:

@@ -19,8 +19,7 @@ MANIFEST = "manifest.json"
 DIGESTS = "sha256"
 """The key of the manifest that holds the SHA-256 of each file."""
 
-_KINDS = {"active_plan": "plan", "active_audit": "audit", "active_test": "active test"}
-"""Type of an artifact → what it is, in words."""
+_CHANGED = "is not as it was saved (its SHA-256 differs)"
 
 Content = TypeVar("Content")
 
@@ -42,29 +41,36 @@ class Form(Generic[Content]):
             file = table.to_parquet(index=False)
             (folder / f"{name}.parquet").write_bytes(file)
             digests[f"{name}.parquet"] = hashlib.sha256(file).hexdigest()
-        values = content.manifest.to_json() | {DIGESTS: digests}
-        values[DIGESTS] = digests | {MANIFEST: _digest_of(values)}
+        values = content.manifest.to_json() | {"kind": self.what, DIGESTS: digests}
+        digests[MANIFEST] = digest_of(values)
         (folder / MANIFEST).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
     def read(self, folder: Path) -> Content:
         """Read what was saved in a folder; raises if the digest of a file does not hold."""
         if not (folder / MANIFEST).is_file():
             raise FileNotFoundError(f"there is no {self.what} at {folder}: it has no {MANIFEST}")
-        if (kind := _kind(folder)) not in ("", self.what):
-            raise ValueError(f"{folder} holds {_article(kind)}, and {_article(self.what)} is needed")
         values = self._values(folder)
-        files = [file for file in values[DIGESTS] if file != MANIFEST]
-        tables = {file.removesuffix(".parquet"): self._table(folder, file, values[DIGESTS][file]) for file in files}
+        tables = {}
+        for file, digest in values[DIGESTS].items():
+            try:
+                content = (folder / file).read_bytes()
+            except OSError as error:
+                raise self._damaged(folder, f"{file} cannot be read ({error})") from error
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise self._damaged(folder, f"{file} {_CHANGED}")
+            tables[file.removesuffix(".parquet")] = pd.read_parquet(io.BytesIO(content))
         return self.content(tables, self.manifest(values))
 
     def _values(self, folder: Path) -> dict[str, Any]:
-        """What the manifest holds."""
+        """What the manifest holds; its digests are those of the tables."""
         try:
             values = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise self._damaged(folder, f"{MANIFEST} cannot be read ({error})") from error
         if not isinstance(values, dict) or "format_version" not in values:
             raise self._damaged(folder, f"{MANIFEST} lacks format_version")
+        if (kind := values.get("kind", self.what)) != self.what:
+            raise ValueError(f"what is kept at {folder} is of the kind {kind!r}; {self.what!r} is needed")
         if values["format_version"] != self.format_version:
             raise ValueError(
                 f"the {self.what} at {folder} is in format {shown(values['format_version'])}, as its {MANIFEST} says; "
@@ -72,21 +78,9 @@ class Form(Generic[Content]):
                 "and seed"
             )
         digests = values.get(DIGESTS)
-        if not isinstance(digests, dict) or digests.get(MANIFEST) != _digest_of(values):
-            raise self._changed(folder, MANIFEST)
+        if not isinstance(digests, dict) or digests.pop(MANIFEST, "") != digest_of(values):
+            raise self._damaged(folder, f"{MANIFEST} {_CHANGED}")
         return values
-
-    def _table(self, folder: Path, file: str, digest: str) -> pd.DataFrame:
-        try:
-            content = (folder / file).read_bytes()
-        except OSError as error:
-            raise self._damaged(folder, f"{file} cannot be read ({error})") from error
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise self._changed(folder, file)
-        return pd.read_parquet(io.BytesIO(content))
-
-    def _changed(self, folder: Path, file: str) -> ValueError:
-        return self._damaged(folder, f"{file} is not as it was saved (its SHA-256 differs)")
 
     def _damaged(self, folder: Path, how: str) -> ValueError:
         return ValueError(
@@ -95,20 +89,6 @@ class Form(Generic[Content]):
         )
 
 
-def _digest_of(manifest: Mapping[str, Any]) -> str:
-    """The SHA-256 of a manifest whose own digest is left out, whatever its white space and the order of its keys."""
-    digests = {name: digest for name, digest in manifest[DIGESTS].items() if name != MANIFEST}
-    text = json.dumps({**manifest, DIGESTS: digests}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _kind(folder: Path) -> str:
-    """What was saved in a folder, such as ``plan``; empty if it does not say."""
-    try:
-        return _KINDS.get(json.loads((folder / "pt_meta.json").read_text(encoding="utf-8"))["type"], "")
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def _article(what: str) -> str:
-    return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
+def digest_of(value: Any) -> str:
+    """The SHA-256 of what JSON holds, whatever its white space and the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
