@@ -132,16 +132,6 @@ class LearnerComparison(Printed):
         ends = interval(self.difference, self.standard_error, self.degrees_of_freedom, asked)
         return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row with every number of the comparison."""
-        low, high = self.confidence_interval()
-        names = ["first", "second", "measure", "difference", "standard_error", "pvalue", "winner"]
-        row = {name: getattr(self, name) for name in names} | {"low": low, "high": high}
-        names = ["confidence_level", "corrected", "degrees_of_freedom", "folds", "repeats"]
-        row |= {name: getattr(self, name) for name in names} | {"n_queries": len(self.per_query) // self.repeats}
-        row |= {name: getattr(self, name) for name in ("validation", "seed", "note")}
-        return pd.DataFrame([row])
-
     @property
     def _differences(self) -> np.ndarray:
         return self.per_fold["difference"].to_numpy().reshape(self.repeats, self.folds)
@@ -165,19 +155,11 @@ class LearnerComparison(Printed):
             f"SE {self.standard_error:.4f}",
             f"p-value     {self.pvalue:.4g}",
             f"winner      {self.winner or f'unresolved at the {1 - self.confidence_level:.2g} level'}",
-            f"sample      {how_many('query', len(self.per_query) // self.repeats)}; in each fold {self._sizes()}",
+            f"sample      {how_many('query', len(self.per_query) // self.repeats)}",
             f"SE²         variance over folds × {each}",
             f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
         ]
         return visible("\n  ".join(lines + ([f"note        {self.note}"] if self.note else [])))
-
-    def _sizes(self) -> str:
-        tested = self.per_fold["n_queries"]
-        seen = len(self.per_query) // self.repeats - tested
-        validating = seen.map(lambda n: validation_size(self.validation, n))
-        parts = {"to learn from": seen - validating, "to validate": validating, "to test": tested}
-        sizes = {what: sorted({min(n), max(n)}) for what, n in parts.items() if max(n)}
-        return ", ".join(f"{' or '.join(map(str, n))} {what}" for what, n in sizes.items())
 
 
 def compare_learners(
@@ -231,16 +213,16 @@ def compare_learners(
     if not 0 <= number("validation", validation) < 1:
         raise ValueError(f"validation must be at least 0 and below 1, got {shown(validation)}")
     first, second = pair = trainees(learners)
-    data = _Data.checked(topics, qrels)
+    data = _checked(topics, qrels)
     measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # reject unsuitable labels before any training
     splits = fold_numbers(len(data.qids), folds, repeats, seed)
     tables = []
-    with bar(what="comparing learners", total=repeats * folds, unit="fold", shown=progress) as done:
+    with bar(what="comparing learners", total=2 * repeats * folds, unit="fold", shown=progress) as done:
         for repeat, fold_of in enumerate(splits):
-            runs = _runs(pair, data, fold_of, validation, [seed, repeat], done)
             columns = {"repeat": repeat, "fold": fold_of, "qid": data.qids}
-            columns |= {"first": first.values(runs[0], data.qrels, measure)}
-            columns |= {"second": second.values(runs[1], data.qrels, measure)}
+            for name, learner in zip(("first", "second"), pair, strict=True):
+                runs = _runs(learner, data, fold_of, validation, [seed, repeat], done)
+                columns[name] = learner.values(runs, data.qrels, measure)
             tables.append(pd.DataFrame(columns))
     for learner in pair:
         if learner.unanswered:
@@ -257,22 +239,15 @@ def compare_learners(
 
 
 def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarray:
-    """Split queries into folds at random."""
-    folds, repeats, seed = (
-        whole_number(name, value, least)
-        for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("seed", seed, 0))
-    )
+    """Split queries into folds at random, int64[repeats, queries]."""
+    folds = whole_number("folds", folds, 2)
+    repeats, seed = whole_number("repeats", repeats, 1), whole_number("seed", seed, 0)
     if folds > queries:
         raise ValueError(
             f"folds must not outnumber the queries that have qrels, got {folds} folds of {how_many('query', queries)}"
         )
     rng = np.random.default_rng(seed)
     return np.array([rng.permutation(np.arange(queries) % folds) for _ in range(repeats)])
-
-
-def validation_size(share: float, queries: int) -> int:
-    """Number of queries in the validation set: ``share · queries``, rounded, but at least 1 unless the share is 0."""
-    return max(round(share * queries), 1) if share else 0
 
 
 class _Data(NamedTuple):
@@ -282,47 +257,47 @@ class _Data(NamedTuple):
     topics: pd.DataFrame  # The rows of these queries
     qrels: pd.DataFrame  # Their labels, ``qid, docno, label``
 
-    @classmethod
-    def checked(cls, topics: pd.DataFrame, qrels: pd.DataFrame) -> _Data:
-        if "qid" not in data_frame("topics", topics).columns:
-            raise ValueError(f"topics need the column qid, got {some(topics.columns, 20)}")
-        topics, qrels = with_string_ids(topics), checked_qrels(qrels)
-        if "docno" in topics.columns:
-            check_pairs(topics, "topics")
-        elif topics["qid"].duplicated().any():
-            raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
-        every = topics["qid"].unique()
-        judged = np.isin(every.astype(object), qrels["qid"].to_numpy(dtype=object))
-        if not judged.any():
-            raise ValueError("no query of the topics has qrels; do the qids match?")
-        if not judged.all():
-            absent = f"queries without qrels are left out, {(~judged).sum()} of {len(every)}"
-            warnings.warn(f"{absent}: {some(every[~judged])}", stacklevel=3)
-        topics, qrels = (frame[frame["qid"].isin(every[judged])] for frame in (topics, qrels))
-        qrels = qrels.sort_values(["qid", "docno"])
-        order = [column for column in ("qid", "docno") if column in topics.columns]
-        return cls(qrels["qid"].unique().astype(object), topics.sort_values(order), qrels)
-
     def of(self, chosen: np.ndarray) -> Part:
         """The rows of some of the queries, int64[n], their places in `qids`."""
         topics, qrels = (frame[frame["qid"].isin(self.qids[chosen])] for frame in (self.topics, self.qrels))
         return topics.reset_index(drop=True), qrels.reset_index(drop=True)
 
 
+def _checked(topics: pd.DataFrame, qrels: pd.DataFrame) -> _Data:
+    """The queries of the topics that have qrels."""
+    if "qid" not in data_frame("topics", topics).columns:
+        raise ValueError(f"topics need the column qid, got {some(topics.columns, 20)}")
+    topics, qrels, order = with_string_ids(topics), checked_qrels(qrels), ["qid"]
+    if "docno" in topics.columns:
+        check_pairs(topics, "topics")
+        order = ["qid", "docno"]
+    elif topics["qid"].duplicated().any():
+        raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
+    every = topics["qid"].unique().astype(object)
+    judged = np.isin(every, qrels["qid"].to_numpy(dtype=object))
+    if not judged.any():
+        raise ValueError("no query of the topics has qrels; do the qids match?")
+    if not judged.all():
+        absent = f"queries without qrels are left out, {(~judged).sum()} of {len(every)}"
+        warnings.warn(f"{absent}: {some(every[~judged])}", stacklevel=3)
+    known = np.sort(every[judged])
+    topics, qrels = topics[topics["qid"].isin(known)], qrels[qrels["qid"].isin(known)]
+    return _Data(known, topics.sort_values(order), qrels.sort_values(["qid", "docno"]))
+
+
 def _runs(
-    pair: tuple[Trainee, Trainee], data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], done: Any
-) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
-    """For each of the two learners, its run on each fold, trained on the other folds."""
-    runs: tuple[list[pd.DataFrame], list[pd.DataFrame]] = ([], [])
+    learner: Trainee, data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], done: Any
+) -> list[pd.DataFrame]:
+    """The run of a learner on each fold, trained on the other folds."""
+    runs = []
     for fold in np.unique(fold_of):
-        seen = np.flatnonzero(fold_of != fold)
-        count = validation_size(validation, len(seen))
+        seen, tested = np.flatnonzero(fold_of != fold), data.of(np.flatnonzero(fold_of == fold))[0]
+        # The number of queries to validate is at least 1 unless the share is 0.
+        count = max(round(validation * len(seen)), 1) if validation else 0
         if count == len(seen):
             raise ValueError(f"validation must leave a training query, got {validation} of {how_many('query', count)}")
         mixed = np.random.default_rng([*seed, int(fold)]).permutation(seen)
         training, validating = data.of(mixed[count:]), data.of(mixed[:count]) if count else None
-        tested, _ = data.of(np.flatnonzero(fold_of == fold))
-        for trainee, found in zip(pair, runs, strict=True):
-            found.append(trainee.run(training, validating, tested))
+        runs.append(learner.run(training, validating, tested))
         done.update()
     return runs
