@@ -16,7 +16,7 @@ import pandas as pd
 
 from pt_active.frames.checks import shown
 from pt_active.frames.visible import check_visible
-from pt_active.logs.log import DIGITS, NO_NUMBER, SEVERAL, Log, Traffic, check_columns, check_ids
+from pt_active.logs.log import DIGITS, NO_NUMBER, SEVERAL, check_columns, check_ids
 
 Files: TypeAlias = "str | Path | Sequence[str | Path]"
 """A file, a pattern such as ``runs/*.parquet``, or several of these."""
@@ -26,7 +26,7 @@ _MEMORY, _LESS = "384MB", "128MB"
 
 
 @contextmanager
-def read_by_duckdb(runs: Mapping[str, Files], weight: str | Path | None, seed: int) -> Iterator[Log]:
+def read_by_duckdb(runs: Mapping[str, Files], weight: str | Path | None, seed: int) -> Iterator[FileLog]:
     """The log of runs in files; errors of DuckDB are errors about the files."""
     try:
         import duckdb
@@ -37,12 +37,12 @@ def read_by_duckdb(runs: Mapping[str, Files], weight: str | Path | None, seed: i
         try:
             with duckdb.connect(config=config) as database:
                 database.execute("SET enable_progress_bar = false")
-                yield _Files(database, runs, weight, seed)
+                yield FileLog(database, runs, weight, seed)
         except duckdb.Error as error:
             raise ValueError(f"DuckDB cannot read the log: {' '.join(str(error).split())[:300]}") from error
 
 
-class _Files(Log):
+class FileLog:
     """Runs in files, read by DuckDB."""
 
     def __init__(self, database: Any, runs: Mapping[str, Files], weight: str | Path | None, seed: int) -> None:
@@ -66,12 +66,9 @@ class _Files(Log):
         check_ids(what, str(about.types[about.columns.index("qid")]))
         return scan
 
-    def _keep(self, memory: str) -> None:
-        """Set what DuckDB keeps in memory; what is more goes to disk at once."""
-        self.database.execute(f"SET memory_limit = '{memory}'")
-
-    def queries(self) -> Traffic:
-        self._keep(_MEMORY)
+    def queries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The place, int64[N], and the traffic, float64[N], of each query, in any order."""
+        self.database.execute(f"SET memory_limit = '{_MEMORY}'")
         number = "1.0" if self.weight is None else _number(self.weight)
         parts = " UNION ALL ".join(f"SELECT qid, {number} AS w FROM {scan}" for scan in self.runs.values())
         if self.table is not None:
@@ -89,11 +86,12 @@ class _Files(Log):
         if self.database.sql("SELECT count(*) - count(qid) FROM queries").fetchall() != [(0,)]:
             raise ValueError("a row of the log has no qid")
         found = self.database.sql("SELECT place, traffic FROM queries").fetchnumpy()
-        self._keep(_LESS)
-        return Traffic(found["place"], found["traffic"])
+        self.database.execute(f"SET memory_limit = '{_LESS}'")
+        return found["place"], found["traffic"]
 
     def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        self._keep(_MEMORY)
+        """``run, qid, docno, score`` of the queries at some places, int64[n], and the table of these queries."""
+        self.database.execute(f"SET memory_limit = '{_MEMORY}'")
         wanted = pd.DataFrame({"place": drawn})
         self.database.register("wanted", wanted)
         chosen = "SELECT qid FROM queries SEMI JOIN wanted USING (place)"

@@ -7,28 +7,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.logs.log import DIGITS, NO_NUMBER, SEVERAL, Log, Traffic, check_columns, check_ids, places
-
-ENGINES = ("dask", "dask_expr", "pyspark")
-"""Packages whose frames can hold a log."""
+from pt_active.logs.log import DIGITS, NO_NUMBER, SEVERAL, check_columns, check_ids, places
 
 
-def in_frame(frame: Any, weight: str | None, seed: int) -> Log:
-    """The log of a frame with the columns ``run, qid, docno, score``, and the weight if it is one of them."""
-    columns = ["run", "qid", "docno", "score", *([] if weight is None else [weight])]
-    check_columns("the frame", frame.columns, columns)
-    check_ids("the frame", str(dict(frame.dtypes)["qid"]))
-    spark = type(frame).__module__.startswith("pyspark")
-    return (_OnSpark if spark else _OnDask)(frame, weight, seed)
+class FrameLog:
+    """A log in a frame with the columns ``run, qid, docno, score``, and the weight if it is one of them."""
 
-
-class _OnDask(Log):
-    """A frame of Dask."""
+    names = None  # The rows name the rankers.
 
     def __init__(self, frame: Any, weight: str | None, seed: int) -> None:
+        columns = ["run", "qid", "docno", "score", *([] if weight is None else [weight])]
+        check_columns("the frame", frame.columns, columns)
+        check_ids("the frame", str(dict(frame.dtypes)["qid"]))
         self.frame, self.weight, self.seed = frame, weight, seed
 
-    def queries(self) -> Traffic:
+
+class DaskLog(FrameLog):
+    """A frame of Dask."""
+
+    def queries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The place, int64[N], and the traffic, float64[N], of each query, in any order."""
         traffic = self.frame["qid"].notnull().astype("float64")
         if self.weight is not None:
             traffic = self.frame[self.weight].astype("float64")
@@ -40,9 +38,10 @@ class _OnDask(Log):
             raise ValueError("a row of the log has no qid")
         low, high = found["min"].to_numpy(), found["max"].to_numpy()
         same = np.where(low == high, low, np.where(low < 0, NO_NUMBER, SEVERAL))
-        return Traffic(places(found["qid"].astype(str), self.seed), same)
+        return places(found["qid"].astype(str), self.seed), same
 
-    def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, None]:
+        """``run, qid, docno, score`` of the queries at some places, int64[n]."""
         frame, seed = self.frame[["run", "qid", "docno", "score"]], self.seed
 
         def among(part: pd.DataFrame) -> pd.DataFrame:
@@ -53,18 +52,19 @@ class _OnDask(Log):
         return rows.astype({"qid": str, "docno": str, "score": "float64"}).reset_index(drop=True), None
 
 
-class _OnSpark(Log):
+class SparkLog(FrameLog):
     """A frame of Spark."""
 
     def __init__(self, frame: Any, weight: str | None, seed: int) -> None:
         from pyspark.sql import functions
 
-        self.frame, self.weight = frame, weight
+        super().__init__(frame, weight, seed)
         text = functions.concat(functions.lit(f"{seed}:"), functions.col("qid").cast("string"))
         digits = functions.substring(functions.md5(text), 1, DIGITS)
         self.place = functions.conv(digits, 16, 10).cast("long").alias("place")
 
-    def queries(self) -> Traffic:
+    def queries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The place, int64[N], and the traffic, float64[N], of each query, in any order."""
         from pyspark.sql import functions
 
         traffic = functions.lit(1.0)
@@ -78,9 +78,10 @@ class _OnSpark(Log):
         found = by_query.select(self.place, "traffic").toPandas()
         if found["place"].isna().any():
             raise ValueError("a row of the log has no qid")
-        return Traffic(found["place"].to_numpy(np.int64), found["traffic"].to_numpy())
+        return found["place"].to_numpy(np.int64), found["traffic"].to_numpy()
 
-    def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, None]:
+        """``run, qid, docno, score`` of the queries at some places, int64[n]."""
         from pyspark.sql import functions
 
         texts = [functions.col(name).cast("string").alias(name) for name in ("run", "qid", "docno")]

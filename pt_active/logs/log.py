@@ -1,40 +1,16 @@
-"""What is known of each query of a log, whatever reads it?"""
+"""What do all that read a log have in common: the places of its queries, and checks of its columns?"""
 
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from pt_active.frames.checks import some
 
 DIGITS = 15  # Hexadecimal digits of a hash that make the place of a query: as many as fit into int64
 NO_NUMBER, SEVERAL = -1.0, -2.0  # What stands for the traffic of a query that has none, or several different ones
-
-
-class Traffic(NamedTuple):
-    """The queries of a log, in any order."""
-
-    place: np.ndarray  # int64[N]
-    traffic: np.ndarray  # float64[N]; `NO_NUMBER` or `SEVERAL` where it is not one number from 0 on
-
-
-class Log(ABC):
-    """A log, and the engine that reads it."""
-
-    names: Sequence[str] | None = None  # the rankers; None if the rows name them
-
-    @abstractmethod
-    def queries(self) -> Traffic:
-        """Aggregate the rows of each query."""
-
-    @abstractmethod
-    def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """``run, qid, docno, score`` of the queries at some places, int64[n], and what else is known of these."""
 
 
 def places(qids: Iterable[str], seed: int) -> np.ndarray:
