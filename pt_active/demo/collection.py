@@ -144,7 +144,9 @@ class DemoCollection:
     past_topics: pd.DataFrame
     past_run: pd.DataFrame
     past_qrels: pd.DataFrame
-    _truth: _Truth
+    _needs: _Needs
+    _stock: _Stock
+    _seed: int
 
     def __repr__(self) -> str:
         return (
@@ -164,7 +166,7 @@ class DemoCollection:
         Raises:
             ValueError: If a query or a document is not in this collection.
         """
-        return self._truth.judge(pairs)
+        return _judge(pairs, self._needs, self._stock, self._seed)
 
 
 def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
@@ -185,7 +187,6 @@ def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
     rng = np.random.default_rng(seed)
     stock = _draw_stock(rng, _DOCUMENTS)
     needs = _draw_needs(rng, queries + queries // _RELEASE_PER_PAST)
-    truth = _Truth(needs, stock, seed)
     topics = pd.DataFrame({"qid": needs.qids, "query": [_query_text(needs, i) for i in range(len(needs.qids))]})
     documents = pd.DataFrame({"docno": stock.docnos, "text": _texts(rng, stock)})
     runs = _retrieve(rng, needs, stock)
@@ -196,11 +197,13 @@ def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
         topics=topics[:queries],
         documents=documents,
         runs=release,
-        qrels=truth.judge(pd.concat(release.values())),
+        qrels=_judge(pd.concat(release.values()), needs, stock, seed),
         past_topics=topics[queries:].reset_index(drop=True),
         past_run=past_run,
-        past_qrels=truth.judge(past_run),
-        _truth=truth,
+        past_qrels=_judge(past_run, needs, stock, seed),
+        _needs=needs,
+        _stock=stock,
+        _seed=seed,
     )
 
 
@@ -223,26 +226,18 @@ class _Needs(NamedTuple):
     strictness: np.ndarray
 
 
-class _Truth(NamedTuple):
-    """The grade of every pair."""
-
-    needs: _Needs
-    stock: _Stock
-    seed: int
-
-    def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        """``qid, docno, label`` of the pairs, with grades from 0 to 3."""
-        pairs = with_string_ids(pairs[["qid", "docno"]]).drop_duplicates(ignore_index=True)
-        needs, stock = self.needs, self.stock
-        query, document = _positions(needs.qids, pairs["qid"]), _positions(stock.docnos, pairs["docno"])
-        # A pseudo-random number from 0 to 1 for each pair, a function of the ids and the seed.
-        names = (pairs["qid"] + " " + pairs["docno"]).to_numpy(dtype=object)
-        chance = pd.util.hash_array(names, hash_key=f"{self.seed % 10**16:016d}", categorize=False) / 2.0**64
-        asked = needs.asks[query] != _NOT_ASKED
-        met = (needs.asks[query] == stock.has[document]).sum(axis=1) / asked.sum(axis=1)
-        worth = 0.45 + 1.9 * met + stock.merit[document] - needs.strictness[query] + chance - 0.5
-        same = needs.subject[query] == stock.subject[document]
-        return pairs.assign(label=np.where(same, np.digitize(worth, [0.9, 1.7, 2.4]), 0).astype(np.int64))
+def _judge(pairs: pd.DataFrame, needs: _Needs, stock: _Stock, seed: int) -> pd.DataFrame:
+    """``qid, docno, label`` of the pairs, with grades from 0 to 3."""
+    pairs = with_string_ids(pairs[["qid", "docno"]]).drop_duplicates(ignore_index=True)
+    query, document = _positions(needs.qids, pairs["qid"]), _positions(stock.docnos, pairs["docno"])
+    # A pseudo-random number from 0 to 1 for each pair, a function of the ids and the seed.
+    names = (pairs["qid"] + " " + pairs["docno"]).to_numpy(dtype=object)
+    chance = pd.util.hash_array(names, hash_key=f"{seed % 10**16:016d}", categorize=False) / 2.0**64
+    asked = needs.asks[query] != _NOT_ASKED
+    met = (needs.asks[query] == stock.has[document]).sum(axis=1) / asked.sum(axis=1)
+    worth = 0.45 + 1.9 * met + stock.merit[document] - needs.strictness[query] + chance - 0.5
+    same = needs.subject[query] == stock.subject[document]
+    return pairs.assign(label=np.where(same, np.digitize(worth, [0.9, 1.7, 2.4]), 0).astype(np.int64))
 
 
 def _positions(names: list[str], wanted: pd.Series) -> np.ndarray:
@@ -297,29 +292,22 @@ def _query_text(needs: _Needs, i: int) -> str:
 
 
 def _texts(rng: np.random.Generator, stock: _Stock) -> list[str]:
-    count = len(stock.docnos)
+    """Of each document a title with some of the qualities, a sentence for each remaining quality, and filler."""
+    count, texts = len(stock.docnos), []
     lengths = np.minimum(1 + rng.geometric(0.22, count), 16)
     titled = rng.random((count, _QUALITIES)) < 0.4
     picks = rng.integers(0, 10**6, (count, 18, 2))
-    return [_text(stock, i, titled[i], picks[i, : lengths[i] + 1]) for i in range(count)]
-
-
-def _text(stock: _Stock, i: int, titled: np.ndarray, picks: np.ndarray) -> str:
-    """A title with some of the qualities, a sentence for each remaining quality, and filler."""
-    number = int(stock.subject[i]) // _PER_DOMAIN
-    domain = _DOMAINS[number]
-    synonym = np.where(stock.says_word[i], 0, 1)
-    words = _WORDS[number, np.arange(_QUALITIES), stock.has[i], synonym].tolist()
-    title = _phrase(stock.subject[i], np.where(titled, words, "").tolist())
-    opening = domain.openings[picks[0, 0] % len(domain.openings)]
-    statements = [_STATEMENTS[k].format(words[k]) for k in np.flatnonzero(~titled).tolist()]
-    filler = [
-        domain.fillers[sentence % len(domain.fillers)].format(
-            other=_SUBJECTS[number * _PER_DOMAIN + other % _PER_DOMAIN]
-        )
-        for sentence, other in picks[1:]
-    ]
-    return " ".join([f"{opening}: {title}.", *statements, *filler])
+    for i, number in enumerate((stock.subject // _PER_DOMAIN).tolist()):
+        domain, subjects = _DOMAINS[number], _SUBJECTS[number * _PER_DOMAIN :]
+        words = _WORDS[number, np.arange(_QUALITIES), stock.has[i], 1 - stock.says_word[i]].tolist()
+        title = _phrase(stock.subject[i], np.where(titled[i], words, "").tolist())
+        opening = domain.openings[picks[i, 0, 0] % len(domain.openings)]
+        sentences = [_STATEMENTS[k].format(words[k]) for k in np.flatnonzero(~titled[i]).tolist()]
+        for sentence, other in picks[i, 1 : lengths[i] + 1]:
+            filler = domain.fillers[sentence % len(domain.fillers)]
+            sentences.append(filler.format(other=subjects[other % _PER_DOMAIN]))
+        texts.append(" ".join([f"{opening}: {title}.", *sentences]))
+    return texts
 
 
 def _retrieve(rng: np.random.Generator, needs: _Needs, stock: _Stock) -> dict[str, pd.DataFrame]:
@@ -363,13 +351,7 @@ def _top(
 ) -> pd.DataFrame:
     depth = rng.integers(*_DEPTHS, size=len(queries))
     best = np.argsort(-score, axis=1, kind="stable")[:, : _DEPTHS[1]]
-    kept = np.arange(best.shape[1]) < depth[:, None]
-    row, column = np.nonzero(kept)
+    row, column = np.nonzero(np.arange(best.shape[1]) < depth[:, None])
     documents = best[row, column]
-    return pd.DataFrame(
-        {
-            "qid": np.array(needs.qids)[queries[row]],
-            "docno": np.array(stock.docnos)[documents],
-            "score": np.round(score[row, documents], 6),
-        }
-    )
+    qids, docnos = np.array(needs.qids)[queries[row]], np.array(stock.docnos)[documents]
+    return pd.DataFrame({"qid": qids, "docno": docnos, "score": np.round(score[row, documents], 6)})

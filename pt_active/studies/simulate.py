@@ -266,38 +266,34 @@ def _rows(
 
 _EXACT = 1e9  # Above this many label-equivalents a method's error is rounding alone
 
+_SHOWN = {
+    "budget": "budget",
+    "design": "design",
+    "with_replacement": "repeated",
+    "estimator": "estimator",
+    "n_judged": "judged",
+    "rmse": "rmse",
+    "coverage": "coverage",
+    "selection_error": "wrong winner",
+    "type_1_error": "type I error",
+    "label_equivalents": "label-equivalents",
+    "label_equivalents_se": "±",
+    "saving": "saving",
+}
+"""Columns of a replay that are printed, and their heads."""
+
 
 def in_short(table: pd.DataFrame) -> str:
     """The most important columns of a replay for printing, with the highest label-equivalents first."""
-    shown = pd.DataFrame(
-        {
-            "budget": table["budget"].map("{:,.0f}".format),
-            "design": table["design"],
-            "drawn": np.where(table["with_replacement"], "repeatedly", "once"),
-            "estimator": table["estimator"],
-            "judged": table["n_judged"].map("{:,.0f}".format),
-            "rmse": table["rmse"].map("{:.4f}".format),
-            "coverage": _cells(table, "coverage"),
-        }
-    )
-    if "selection_error" in table.columns:
-        shown["wrong winner"] = _cells(table, "selection_error")
-        if table["type_1_error"].notna().any():
-            shown["type I error"] = _cells(table, "type_1_error")
-    shown["label-equivalents"] = [
-        f"{ratio:.2f} ± {error:.2f}" if ratio < _EXACT else "exact"
-        for ratio, error in zip(table["label_equivalents"], table["label_equivalents_se"], strict=True)
-    ]
-    shown["saving"] = table["saving"].map(lambda share: "" if np.isnan(share) else f"{share:.0%}")
-    order = np.lexsort([-table["label_equivalents"], table["budget"]])
+    shown = table.sort_values(["budget", "label_equivalents"], ascending=[True, False], kind="stable")
+    pair = ["label_equivalents", "label_equivalents_se"]
+    shown[pair] = shown[pair].mask(shown["label_equivalents"] >= _EXACT)
+    shown = shown[[name for name in _SHOWN if name in shown.columns]].dropna(axis="columns", how="all")
+    shown = shown.rename(columns=_SHOWN)
     legend = (
         f"truth {table['truth'].iloc[0]:.4f}, {how_many('repetition', table['repetitions'].iloc[0])}; ± Monte Carlo "
         "error. label-equivalents: judgments that passive\nsampling (drawn once, plain mean) would need for each "
-        "judgment of the method. saving: share of the budget that\nis not needed for its error; blank where that lies "
-        "outside the budgets."
+        "judgment of the method; blank if it has no error. saving: share\nof the budget that is not needed for its "
+        "error; blank where that lies outside the budgets."
     )
-    return f"{shown.iloc[order].to_string(index=False)}\n\n{legend}"
-
-
-def _cells(table: pd.DataFrame, share: str) -> list[str]:
-    return [f"{value:.3f} ± {error:.3f}" for value, error in zip(table[share], table[f"{share}_se"], strict=True)]
+    return f"{shown.round(4).to_string(index=False, na_rep='')}\n\n{legend}"
