@@ -176,9 +176,8 @@ class Plan(Answering):
         """Choose more to judge [theory 4, 9].
 
         A plan of queries, or of documents by ``successive``, goes on in its order: the extended plan is the one that
-        the sum of the budgets would have drawn with the same ``defensive``. A plan by a number of draws can only be
-        extended if all queries cost the same; otherwise make a new plan with more draws, the same seed and the same
-        ``defensive``, which begins with the same queries.
+        the sum of the budgets would have drawn with the same ``defensive``. A plan by a number of draws is not
+        extended: a new plan with more draws, the same seed and the same ``defensive`` begins with the same queries.
 
         A plan by ``surprises`` or ``depth`` gets another sample, which depends on no label and on no other sample. Its
         estimates are weighted by the precision that the grade model expects of each sample.
@@ -192,8 +191,8 @@ class Plan(Answering):
             all.
 
         Raises:
-            ValueError: If the plan of queries has no order, or was made with a number of draws and its queries differ
-                in cost; or if nothing is left to judge.
+            ValueError: If the plan of queries has no order, or was made with a number of draws; or if nothing is left
+                to judge.
         """
         budget = positive("budget", budget)
         check_extendable(self.tables)

@@ -122,16 +122,22 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
     for number, entry in enumerate(manifest.rounds, start=1):
         documents, queries = (table[table["round"] == number] for table in (tables["rounds"], tables["round_queries"]))
         order = documents["document"].to_numpy()
-        inclusion, drawn = np.zeros(len(pool.docno)), np.zeros(len(pool.docno), dtype=bool)
-        inclusion[order], drawn[order] = documents["inclusion"], documents["drawn"]
-        design = DocumentDesign(manifest.arguments.design, order, queries["planned_opening"].to_numpy(), inclusion)
+        planned = queries["planned_opening"].to_numpy()
+        design = DocumentDesign(manifest.arguments.design, order, planned, _spread(pool, documents, "inclusion"))
+        drawn = _spread(pool, documents, "drawn").astype(bool)
         sample = TwoPhase(design, Sample.once(queries["opening"].to_numpy()), drawn, float(entry.spent))
         if "priority" in documents.columns:
-            rate, priority = np.zeros(len(drawn)), np.full(len(drawn), np.inf)
-            rate[order], priority[order] = documents["rate"], documents["priority"]
-            sample = replace(sample, design=replace(design, rate=rate), priority=priority)
+            design = replace(design, rate=_spread(pool, documents, "rate"))
+            sample = replace(sample, design=design, priority=_spread(pool, documents, "priority", np.inf))
         rounds.append(Round(sample, pool.grades, float(entry.expected_variance)))
     return tuple(rounds)
+
+
+def _spread(pool: Pool, documents: pd.DataFrame, column: str, others: float = 0.0) -> np.ndarray:
+    """float64[N], a column of some documents, and a value for the others."""
+    values = np.full(len(pool.docno), others)
+    values[documents["document"]] = documents[column]
+    return values
 
 
 def _frames(tables: PlanTables) -> dict[str, pd.DataFrame]:

@@ -161,12 +161,8 @@ class Manifest(Provenance):
 
     @property
     def limit(self) -> float:
-        """What a plan of queries may spend with its extensions; draws of one cost each count with what they cost."""
-        if self.arguments.budget is None:
-            first = self.spent - sum(each.spent for each in self.extensions)
-        else:
-            first = self.arguments.budget
-        return first + sum(each.budget for each in self.extensions)
+        """What a plan of queries may spend with its extensions."""
+        return float(self.arguments.budget or 0) + sum(each.budget for each in self.extensions)
 
 
 def _rounded(value: Any) -> Any:

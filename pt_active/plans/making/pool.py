@@ -263,29 +263,31 @@ def design_table(
     design: str,
     defensive: float,
     *,
-    samples: int = 1000,
     seed: int = 0,
     pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """One row per query: its sampling probability, and the moments and costs that the design used [theory 4, 5]."""
-    moments = pool.moments(measure, samples=samples, seed=seed)
-    uniform = None
-    if needs_uniform_grades(design):
-        uniform = pool.moments(measure, uniform_grades=True, samples=samples, seed=seed)
+    moments = pool.moments(measure, seed=seed)
+    uniform = pool.moments(measure, uniform_grades=True, seed=seed) if needs_uniform_grades(design) else None
     q = sampling_distribution(design, moments, pool.query_cost, pool.query_weight, defensive, uniform, pairs)
     return query_design(pool, q, moments)
 
 
 def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.DataFrame:
     """The table of `design_table` for given probabilities, float64[m]."""
-    columns: dict[str, np.ndarray] = {"q_prob": probability, "q_cost": pool.query_cost, "q_weight": pool.query_weight}
-    columns |= {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
+    columns = {"q_prob": probability, "q_cost": pool.query_cost, "q_weight": pool.query_weight}
+    return pd.concat([pool.queries, pd.DataFrame(columns | moment_columns(pool, moments))], axis=1)
+
+
+def moment_columns(pool: Pool, moments: Moments) -> dict[str, np.ndarray]:
+    """The mean and the variance of each ranker by query, the covariance of two, and the error of Monte Carlo."""
+    columns = {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
     if len(pool.names) == 2:
         columns["q_cov"] = moments.covariance[:, 0, 1]
     if (error := moments.monte_carlo_error) is not None:
         columns |= {f"q_mc_error_{name}": error[:, s] for s, name in enumerate(pool.names)}
-    return pd.concat([pool.queries, pd.DataFrame(columns)], axis=1)
+    return columns
 
 
 def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:

@@ -112,13 +112,11 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
 def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:
     """A plan that goes on in its order of queries."""
     manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)
-    draws = manifest.arguments.draws
-    if draws is not None and not np.allclose(before.cost, before.cost[0], rtol=1e-9, atol=0):
+    if (draws := manifest.arguments.draws) is not None:
         # What the draws cost depends on which queries came, and so would the end of the extended plan: a bias.
         raise ValueError(
-            f"the plan was made with a number of draws, draws={draws}, and its queries differ in cost, so an extension "
-            "would be biased: make a new plan with more draws and the same seed and share of p (`defensive`), which "
-            "begins with these queries"
+            f"a plan by a number of draws, draws={draws}, has no budget to go on from: make a new plan with more draws "
+            "and the same seed and share of p (`defensive`), which begins with these queries"
         )
     q, priority = (tables.queries[column].to_numpy(dtype=np.float64) for column in ("q_prob", "q_priority"))
     total = manifest.limit + budget

@@ -15,7 +15,7 @@ from pt_active.frames import checks
 from pt_active.frames.runs import ordered_run
 from pt_active.frames.visible import check_visible
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.pool import Pool, moment_columns
 
 Pairs = Mapping[tuple[str, str], float] | str
 """(ranker, ranker) → weight, other pairs 0; or the name of one ranker: its pairs with all others get equal weights."""
@@ -121,9 +121,7 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     added, unknown = zip(*(_ranks(pool, name, run, depth) for name, run in runs.items()), strict=True)
     ranks = np.vstack([pool.ranks, *added])
     pool = replace(pool, names=(*pool.names, *runs), ranks=np.ascontiguousarray(ranks))
-    moments = pool.moments(measure)
-    columns = {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
-    columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
+    columns = moment_columns(pool, pool.moments(measure))
     queries = tables.queries.drop(columns="q_cov", errors="ignore").assign(**columns)
     later = (*tables.manifest.later_rankers, *runs)
     strangers = tables.manifest.strangers | {name: share for name, share in zip(runs, unknown, strict=True) if share}
@@ -140,8 +138,7 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int) -> tuple[np.nda
     run = run[run["qid"].isin(pool.qids)]
     if run.empty:
         raise ValueError(f"run {checks.shown(name)} answers none of the plan's queries; do the qids match?")
-    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
-    rank = documents.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
+    rank = pool.keys.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
     seen = int((run["rank"] < depth).sum())
     unknown = seen - int((rank < depth).sum())
     if unknown:

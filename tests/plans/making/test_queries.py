@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import DCG, ColumnCost, LogLengthCost, Plan
+from pt_active import DCG, LogLengthCost, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.making.queries import DrawingOrder, draw, extended_by_queries, sample_columns
 from pt_active.sampling.draws import draw_priorities, first_within, prefixes
@@ -105,24 +105,6 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
     assert f"{len(two.assessments)} documents of {second['queries']} queries in extension 2 (design: " in str(two)
 
 
-@pytest.fixture(scope="module")
-def alike(graded: pd.DataFrame) -> pd.DataFrame:
-    """The pool with costs of documents by which each query costs 10."""
-    cost = Plan.create(graded, None, DCG @ 10, draws=1).queries.set_index("qid")["q_cost"]
-    return graded.assign(doc_cost=10 / graded["qid"].map(cost))
-
-
-def test_a_number_of_draws_goes_on_where_queries_cost_the_same(alike: pd.DataFrame, graded: pd.DataFrame) -> None:
-    plan = Plan.create(alike, None, DCG @ 10, ColumnCost(), draws=15, seed=2)
-    longer = plan.extend(150).extend(105)
-    whole = Plan.create(alike, None, DCG @ 10, ColumnCost(), draws=40, seed=2)
-    pd.testing.assert_frame_equal(longer.queries, whole.queries)
-    unlike, more = (Plan.create(graded, None, DCG @ 10, draws=draws, seed=2) for draws in (15, 30))
-    with pytest.raises(ValueError, match=r"made with a number of draws, draws=15, and its queries differ in cost"):
-        unlike.extend(150)
-    assert in_order(more)[:15] == in_order(unlike)
-
-
 def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> None:
     """The values grow with the costs; extensions of some plans are compared with the samples that were averaged."""
     cost, repetitions = np.array([1, 1, 2, 3, 4, 5]), 5_000
@@ -148,10 +130,8 @@ def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> Non
             np.testing.assert_allclose(found[name], column, rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [{"draws": 70}, {"budget": 900, "level": "query"}])
-def test_an_extension_does_not_change_past_looks(size: dict, alike: pd.DataFrame, labels: pd.DataFrame) -> None:
-    cost = ColumnCost() if "draws" in size else None
-    plan = Plan.create(alike, None, DCG @ 10, cost, seed=4, **size)
+def test_an_extension_does_not_change_past_looks(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, seed=4, budget=900, level="query")
     longer = plan.extend(250)
     judged = labels[labels.qid.isin(in_order(plan)[:69])]
     few, many = plan.status(judged), longer.status(judged)
@@ -176,6 +156,7 @@ def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.Da
         (plan, 0.01, "budget 0.01 does not pay for the query that comes next, which costs"),
         (plan, -1, "budget must be a positive number"),
         (Plan.create(graded, None, DCG @ 10, budget=300, replace=True), 50, "draws with replacement"),
+        (Plan.create(graded, None, DCG @ 10, draws=15), 50, "a plan by a number of draws, draws=15, has no budget"),
         (plan.so_far(labels[labels.qid.isin(in_order(plan)[:5])]), 50, "extend the plan as it was drawn"),
         (plan.with_rankers(other=run), 50, "and add 'other' to the extended one"),
     ):
