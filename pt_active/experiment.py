@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -288,8 +288,12 @@ def _summary(
         columns[str(measure)] = [estimate.value for estimate in estimates]
         columns |= {f"{measure} {end}": list(values) for end, values in zip(("low", "high"), ends, strict=True)}
     for measure, sample in judged.items():
-        pvalues = {s: _pvalues(asked[measure], sample, place, estimators, s) for s in baselines}
-        corrections = {} if correction is None else _corrected(pvalues, *correction)
+        tests = _tests(asked[measure], sample, place, estimators, baselines)
+        shown = {"p-value": tests}
+        if correction is not None:
+            reject, corrected = corrected_pvalues(np.array(list(tests.values())), correction[1], correction[0])
+            shown["reject"] = dict(zip(tests, reject, strict=True))
+            shown["p-value corrected"] = dict(zip(tests, corrected, strict=True))
         for s, suffix in baselines.items():
             counts: dict[str, Any] = dict.fromkeys("+-", [np.nan] * len(place))
             if isinstance(sample, JudgedQueries):
@@ -297,33 +301,23 @@ def _summary(
                 counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
             for sign, count in counts.items():
                 columns[f"{measure} {sign}{suffix}"] = [np.nan if t == s else n for t, n in enumerate(count)]
-            columns[f"{measure} p-value{suffix}"] = pvalues[s]
-            if correction is not None:
-                columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = corrections[s]
+            pairs = [frozenset((s, t)) for t in range(len(place))]
+            for what, found in shown.items():
+                nothing = False if what == "reject" else np.nan
+                columns[f"{measure} {what}{suffix}"] = [found.get(pair, nothing) for pair in pairs]
     return columns
 
 
-def _pvalues(how: How, sample: Judged, place: list[int], estimators: list[str], baseline: int) -> np.ndarray:
-    """float64[k], the p-value of each system against a baseline; NaN for the baseline itself."""
-    pvalue = np.full(len(estimators), np.nan)
-    for s in range(len(estimators)):
-        if s != baseline and place[s] == place[baseline]:
-            pvalue[s] = 1.0
-        elif s != baseline:
-            both = ESTIMATOR if {estimators[s], estimators[baseline]} == {ESTIMATOR} else "snis"
-            pvalue[s] = sample.compare(place[s], place[baseline], replace(how, estimator=both)).pvalue
-    return pvalue
-
-
-def _corrected(
-    pvalues: dict[int, np.ndarray], correction: str, alpha: float
-) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Baseline → rejections bool[k] and corrected p-values float64[k]; two baselines share one test of each other."""
-    tests = {frozenset((s, t)): p for s, row in pvalues.items() for t, p in enumerate(row) if s != t}
-    reject, corrected = corrected_pvalues(np.array(list(tests.values())), alpha, correction)
-    place = {pair: i for i, pair in enumerate(tests)}
-    by_baseline = {}
-    for s, row in pvalues.items():
-        at = np.array([place.get(frozenset((s, t)), -1) for t in range(len(row))])
-        by_baseline[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
-    return by_baseline
+def _tests(
+    how: How, sample: Judged, place: list[int], estimators: list[str], baselines: Iterable[int]
+) -> dict[frozenset[int], float]:
+    """The p-value of each system against each baseline; two baselines share one test of each other."""
+    tests: dict[frozenset[int], float] = {}
+    for s in baselines:
+        for t in range(len(place)):
+            both = ESTIMATOR if estimators[s] == estimators[t] == ESTIMATOR else "snis"
+            if place[s] == place[t] and s != t:
+                tests[frozenset((s, t))] = 1.0
+            elif s != t and frozenset((s, t)) not in tests:
+                tests[frozenset((s, t))] = sample.compare(place[t], place[s], replace(how, estimator=both)).pvalue
+    return tests

@@ -107,31 +107,27 @@ def _named(source: pd.DataFrame | str | Path) -> pd.DataFrame:
 
 def _long(rows: pd.DataFrame) -> pd.DataFrame:
     """A row for each answer, from one for each item."""
-    kinds = ("answer", SCORE)
-    named = [name.split("_", 1) for name in map(str, rows.columns) if name.startswith(("answer_", f"{SCORE}_"))]
-    systems = dict.fromkeys(name for kind in kinds for its, name in named if its == kind)
-    answered = [f"answer_{name}" for kind, name in named if kind == "answer"]
-    other = [each for each in kinds if each in rows.columns and systems]
-    other += [f"{SCORE}_{name}" for name in systems if answered and f"answer_{name}" not in answered]
+    own = [name for name in map(str, rows.columns) if name.startswith(("answer_", f"{SCORE}_"))]
+    answered = [name.removeprefix("answer_") for name in own if name.startswith("answer_")]
+    systems = answered or [name.removeprefix(f"{SCORE}_") for name in own]
     if "answer" in rows.columns and not answered:
         raise ValueError(
             "the answers are of one system, which the table does not name; pass the table of each system by its name, "
             "as --answers NAME=FILE or {NAME: FILE}, or add a column system"
         )
-    if other:
-        beside = some(answered or [f"{SCORE}_{name}" for name in systems])
-        raise ValueError(f"the column {other[0]} belongs to no system beside {beside}; rename or remove it")
     if not systems:
         raise ValueError(
             "the answers need a column system, with a row for each answer, or columns answer_NAME or score_NAME of "
             f"each system, with a row for each item; the table has {some(map(str, rows.columns), 12)}"
         )
-    own = [f"{kind}_{name}" for kind in kinds for name in systems]
+    if other := [name for name in ("answer", SCORE, *own) if name in rows and name.split("_", 1)[-1] not in systems]:
+        beside = some(f"{'answer' if answered else SCORE}_{name}" for name in systems)
+        raise ValueError(f"the column {other[0]} belongs to no system beside {beside}; rename or remove it")
     parts = []
     for name in systems:
-        columns = {f"{kind}_{name}": kind for kind in kinds if f"{kind}_{name}" in rows.columns}
-        parts.append(rows.drop(columns=[c for c in own if c in rows and c not in columns]).rename(columns=columns))
-        parts[-1]["system"] = name
+        columns = {f"{kind}_{name}": kind for kind in ("answer", SCORE)}
+        part = rows.drop(columns=[each for each in own if each not in columns])
+        parts.append(part.rename(columns=columns).assign(system=name))
     return pd.concat(parts, ignore_index=True)
 
 
