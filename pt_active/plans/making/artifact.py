@@ -6,8 +6,7 @@ import hashlib
 import json
 import platform
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Record:
-    """A dataclass that is stored as an object in ``manifest.json``. Its fields in `SOMETIMES` are left out if empty."""
-
-    SOMETIMES: ClassVar[tuple[str, ...]] = ()
+    """A dataclass that is stored as an object in ``manifest.json``."""
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
@@ -45,8 +42,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The record as dictionaries and lists, ready for JSON."""
-        values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-        return {name: value for name, value in values.items() if value or name not in self.SOMETIMES}
+        return dict(json.loads(json.dumps(asdict(self))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +75,6 @@ def _read(value: Any, record: type[Record] | None) -> Any:
     if isinstance(value, list):
         return tuple(_read(each, record) for each in value)
     return record.from_json(value) if record and isinstance(value, dict) else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Record):
-        return value.to_json()
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else deepcopy(value)
 
 
 Tables = TypeVar("Tables")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -22,8 +22,6 @@ FORMAT_VERSION = 6
 @dataclass(frozen=True, kw_only=True)
 class PlanArguments(Record):
     """The arguments of ``Plan.create``, with the defaults of the level filled in."""
-
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("cost_unit",)
 
     measure: str  # with all its parameters
     cost: str  # the ``repr`` of the cost
@@ -114,15 +112,6 @@ class Cut(Record):
 @dataclass(frozen=True, kw_only=True)
 class Manifest(Provenance):
     """Everything that is needed to make a plan again, and to check that it is the same."""
-
-    SOMETIMES: ClassVar[tuple[str, ...]] = (
-        "rounds",
-        "extensions",
-        "later_rankers",
-        "strangers",
-        "cut",
-        "choice",
-    )
 
     format_version: int = FORMAT_VERSION
     arguments: PlanArguments

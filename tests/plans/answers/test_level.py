@@ -50,7 +50,7 @@ def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure: str, d
 def test_arguments_that_leave_no_choice_are_followed(arguments: dict, level: str, graded: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, **arguments)
     assert plan.manifest["arguments"]["level"] == level
-    assert "choice" not in plan.manifest
+    assert plan.manifest["choice"] is None
 
 
 @pytest.mark.parametrize("per_query", [0.0, 40.0])
