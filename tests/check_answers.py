@@ -32,7 +32,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # The package of this checkout, whichever is installed
+sys.path[0] = str(ROOT)  # The package of this checkout; not this folder, whose `coverage` is not the module
 
 import numpy as np
 import pandas as pd

@@ -199,9 +199,9 @@ reference: few degrees do not count [test_reference]
 reference: samples without an error count as right [test_reference]
     np.copysign(np.inf, error), 0.0) => 0.0 * error, 0.0)
 reference: labels of what was not drawn are certain [test_reference]
-    units.shift.sum() + sign * missed => units.shift.sum() + 0.0 * missed
+    labels.sign * missed * drawn.normal => 0.0 * missed * drawn.normal
 reference: opening is certain [test_reference]
-    max(part**2 * (1 - opening) + within[r] / opening, 0.0) => max(within[r] / opening, 0.0)
+    chance = design.chance(self.redraws.query)[design.order[place]] => chance = design.inclusion[design.order[place]]
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.inference.estimators import Controls, Estimator
-from pt_active.sampling.draws import priorities
+from pt_active.sampling.chances import EXPONENTIAL, Law
+from pt_active.sampling.draws import draw_priorities
 from pt_active.sampling.sample import Sample
 
 REPLAYS = 400  # Samples that a reference is simulated from, at least
@@ -24,7 +25,6 @@ _PRIOR_DOCUMENTS = 4.0
 _SURPRISING = 0.05  # A label that has a smaller probability speaks against the model
 _LABELLED_DOCUMENTS = 4e6  # Documents that get a simulated label, about, in all labellings together
 _LABELLINGS = (40, 100)  # The fewest and the most labellings; each is sampled several times
-_DRAWN = ("rows", "count", "expected")  # What makes up a sample without replacement
 _UNITS = 1e7  # Units whose priorities are kept in memory at once
 # With fewer degrees of freedom there is no interval: it would be 13 standard errors wide on each side at 95 %
 _LEAST_DEGREES = 1.0
@@ -86,20 +86,40 @@ def labellings(grades: np.ndarray, order: np.ndarray, seed: int) -> Iterator[np.
         yield np.add.reduce([uniform > bound for bound in bounds], dtype=np.int64)
 
 
-def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
-    """Samples like a given one: as many draws from the same distribution."""
-    assert sample.q is not None
-    rng, n = np.random.default_rng(seed), int(sample.draws)
+def redrawn(sample: Sample, repetitions: int, rng: np.random.Generator, law: Law = EXPONENTIAL) -> Sample:
+    """Samples like a given one: as many draws from the same distribution, sorted if a unit can be drawn again."""
+    q, n = sample.q, int(sample.draws)
+    assert q is not None
     if sample.repeated:
-        rows = rng.choice(len(sample.q), size=(repetitions, n), p=sample.q / sample.q.sum())
-        return Sample(rows, np.ones_like(rows), n * sample.q[rows], repeated=True, q=sample.q)
-    chunk = max(1, int(_UNITS / len(sample.q)))
+        rows = np.sort(rng.choice(len(q), size=(repetitions, n), p=q / q.sum()), axis=1)
+        return Sample(rows, np.ones_like(rows), n * q[rows], repeated=True, q=q)
+    if sample.stratum is None:
+        rows, threshold = _first_units(q, n, repetitions, rng, law)
+        return Sample.by_priority(rows, np.ones_like(rows), q[rows], threshold, law)
+    size, drawn = np.bincount(sample.stratum), np.bincount(sample.stratum[sample.rows])
+    members = np.split(np.argsort(sample.stratum, kind="stable"), np.cumsum(size)[:-1])
     parts = [
-        next(priorities(sample.q, np.ones_like(sample.q), [n], min(chunk, repetitions - start), rng))
-        for start in range(0, repetitions, chunk)
+        units[_first_units(np.ones(len(units)), number, repetitions, rng, law)[0]]
+        for units, number in zip(members, drawn, strict=True)
     ]
-    rows, count, expected = (np.concatenate([getattr(each, name) for each in parts]) for name in _DRAWN)
-    return Sample(rows, count, expected)
+    rows = np.concatenate(parts, axis=1)
+    return Sample(rows, np.ones_like(rows), (drawn / size)[sample.stratum[rows]], q=q, stratum=sample.stratum)
+
+
+def _first_units(
+    q: np.ndarray, n: int, repetitions: int, rng: np.random.Generator, law: Law
+) -> tuple[np.ndarray, np.ndarray]:
+    """The units that come first, int64[R, n], by priority, and that of the next one, float64[R, 1]."""
+    chunk, found = max(1, int(_UNITS / len(q))), []
+    for start in range(0, repetitions, chunk):
+        priority = draw_priorities(q, min(chunk, repetitions - start), rng, law)
+        priority = np.pad(priority, ((0, 0), (0, 1)), constant_values=np.inf)
+        first = np.argpartition(priority, n, axis=1)[:, : n + 1]
+        came = np.take_along_axis(priority, first, axis=1)
+        order = np.argsort(came, axis=1)
+        found.append([np.take_along_axis(each, order, axis=1) for each in (first, came)])
+    units, priorities = (np.concatenate(each) for each in zip(*found, strict=True))
+    return units[:, :n], priorities[:, n:]
 
 
 def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Controls) -> Replayed:

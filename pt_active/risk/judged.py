@@ -21,6 +21,7 @@ from pt_active.frames.qrels import (
 )
 from pt_active.frames.strays import stray_labels
 from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named
+from pt_active.inference.label_model import surprise
 from pt_active.inference.ratios import (
     Scores,
     difference_domain,
@@ -29,7 +30,6 @@ from pt_active.inference.ratios import (
     risk_domain,
     stratified_estimate,
 )
-from pt_active.inference.replayed_pairs import surprise
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate

@@ -11,11 +11,12 @@ import numpy as np
 
 from pt_active.inference.estimators import MeanEstimate, effective_size
 from pt_active.inference.intervals import score_statistic
+from pt_active.inference.label_model import fitted
 from pt_active.inference.ratios import Scores
-from pt_active.inference.reference import Replayed, degrees_shown, expected_variances, studentised
-from pt_active.inference.replayed_pairs import fitted, samples_again
+from pt_active.inference.reference import Replayed, degrees_shown, expected_variances, redrawn, studentised
 from pt_active.relevance.introspection import Introspection, introspection
 from pt_active.risk.pairs import Pairs
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.sample import Sample
 
 REPLAY_SEED = 0  # Of simulated labels and draws, so that the same labels have the same interval
@@ -68,7 +69,7 @@ class PairReplays:
         """Samples like the one that was drawn, with labels of the fitted model."""
         if number not in self.kept:
             rng = np.random.default_rng(REPLAY_SEED)
-            sample = samples_again(self.sample, number, rng)
+            sample = redrawn(self.sample, number, rng, UNIFORM)
             first, bounds = np.ones_like(sample.rows, dtype=bool), self._grades.cumsum(axis=1)[:, :-1]
             first[:, 1:] = (sample.rows[:, 1:] != sample.rows[:, :-1]) | (not sample.repeated)
             # A pair that is drawn again keeps its label.

@@ -22,6 +22,7 @@ from pt_active.inference.reference import (
     tails,
 )
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
+from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
@@ -90,7 +91,7 @@ def test_replays_have_the_distribution_of_all_samples(name: str) -> None:
     values, p, q = np.array([0.0, 1.0, 3.0, 7.0]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
     sample = Sample(np.arange(3), np.ones(3, dtype=int), 3 * q[:3], repeated=True, q=q)
     controls, weigh = Controls(p, np.array([1.0, 1.0, 2.0, 4.0])), ESTIMATORS[name].weigh
-    found = replayed(values[None], redrawn(sample, 20_000, seed=1), weigh, controls)
+    found = replayed(values[None], redrawn(sample, 20_000, np.random.default_rng(1)), weigh, controls)
     chance, errors, squares = [], [], []
     for triple in map(list, itertools.product(range(4), repeat=3)):
         one = Sample(np.array(triple), np.ones(3, dtype=int), 3 * q[triple], repeated=True, q=q)
@@ -113,18 +114,40 @@ def test_replays_have_the_distribution_of_all_samples(name: str) -> None:
 
 def test_samples_are_redrawn_as_they_were() -> None:
     q = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
-    once = redrawn(Sample(np.arange(3), np.ones(3, dtype=int), np.full(3, 0.5), q=q), 5000, seed=0)
+    once = redrawn(Sample(np.arange(3), np.ones(3, dtype=int), np.full(3, 0.5), q=q), 5000, np.random.default_rng(0))
     assert (once.draws == 3).all()
     weighted = np.zeros((5000, 5))
     np.put_along_axis(weighted, once.rows, once.count / once.expected, axis=1)
     error = weighted.std(axis=0) / np.sqrt(5000)
     assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * error).all()
     rows = np.array([0, 3])
-    again = redrawn(Sample(rows, np.array([2, 2]), 4 * q[rows], repeated=True, q=q), 5000, seed=0)
+    again = redrawn(Sample(rows, np.array([2, 2]), 4 * q[rows], repeated=True, q=q), 5000, np.random.default_rng(0))
     assert again.rows.shape == (5000, 4)
     share = np.bincount(again.rows.ravel(), minlength=5) / 20_000
     assert (np.abs(share - q) < 3.5 * np.sqrt(q * (1 - q) / 20_000)).all()
     np.testing.assert_allclose(again.expected, 4 * q[again.rows])
+
+
+def test_pairs_are_redrawn_by_their_own_law() -> None:
+    """With ``U/q`` a pair is certain if ``q T ≥ 1``; weights by π have the mean 1 all the same."""
+    q = np.array([0.6, 0.3, 0.05, 0.05])
+    found = redrawn(Sample(np.arange(2), np.ones(2, dtype=int), q[:2], q=q), 5000, np.random.default_rng(1), UNIFORM)
+    assert (found.expected == 1).any()
+    weighted = np.zeros((5000, 4))
+    np.put_along_axis(weighted, found.rows, 1 / found.expected, axis=1)
+    assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * weighted.std(axis=0) / np.sqrt(5000)).all()
+
+
+def test_strata_are_redrawn_without_replacement() -> None:
+    stratum = np.array([1, 0, 0, 1, 1, 0, 0, 2])
+    sample = Sample(np.array([1, 2, 0, 7]), np.ones(4, dtype=int), np.ones(4), q=np.full(8, 1 / 8), stratum=stratum)
+    found = redrawn(sample, 3000, np.random.default_rng(0))
+    assert (np.sort(stratum[found.rows], axis=1) == [0, 0, 1, 2]).all()
+    assert (found.rows[:, 0] != found.rows[:, 1]).all()
+    for x, chance in enumerate(np.array([0.5, 1 / 3, 1.0])[stratum]):
+        share = (found.rows == x).sum() / 3000
+        assert abs(share - chance) <= 3.5 * np.sqrt(chance * (1 - chance) / 3000)
+        assert (found.expected[found.rows == x] == chance).all()
 
 
 def test_errors_of_samples_without_one_are_infinite() -> None:

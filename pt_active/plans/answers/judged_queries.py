@@ -59,7 +59,7 @@ class QueryReplays:
     def of(self, number: int, contrast: Contrast, weigh: Estimator, controls: Controls) -> Replayed:
         """The errors of an estimator in samples like the one that was drawn."""
         if number not in self._redrawn:
-            self._redrawn[number] = redrawn(self.sample, number, REPLAY_SEED)
+            self._redrawn[number] = redrawn(self.sample, number, np.random.default_rng(REPLAY_SEED))
         return replayed(contrast.of(self._values), self._redrawn[number], weigh, controls)
 
 

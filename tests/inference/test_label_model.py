@@ -1,65 +1,16 @@
-"""Replays of samples of pairs: the drawing, the fitted label model, and the score statistic."""
+"""The label model that is fitted for replays of audits, their condensed pools, and the score statistic."""
 
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
 from pt_active.inference.intervals import score_interval, score_statistic
+from pt_active.inference.label_model import excess_surprise, fitted, surprise
 from pt_active.inference.ratios import Scores, condensed, ratio_estimate, risk_estimators, stratified_mean
-from pt_active.inference.replayed_pairs import drawn_again, excess_surprise, fitted, samples_again, surprise
-from pt_active.sampling.chances import UNIFORM
-from pt_active.sampling.draws import priorities
+from pt_active.inference.reference import redrawn
 from pt_active.sampling.sample import Sample
-
-
-def certain(number: float, expected: float, error: float) -> None:
-    """Assert that a simulated number is within 3 standard errors of the expected one."""
-    assert abs(number - expected) < 3 * error, (number, expected, error)
-
-
-def test_the_first_to_come_has_the_probability_of_its_priority() -> None:
-    q, repetitions = np.array([0.6, 0.3, 0.1]), 20_000
-    rows, expected = drawn_again(q, 1, repetitions, np.random.default_rng(0))
-    for x in range(3):
-        rest = np.delete(q, x)
-        first = integrate.quad(lambda t, x=x, rest=rest: q[x] * np.prod(np.maximum(1 - rest * t, 0)), 0, 1 / q[x])[0]
-        certain((rows == x).mean(), first, np.sqrt(first * (1 - first) / repetitions))
-        terms = (rows == x) / expected
-        certain(terms.mean(), 1.0, terms.std() / np.sqrt(repetitions))
-
-
-def test_a_large_pool_is_drawn_as_if_every_pair_had_a_priority() -> None:
-    rng = np.random.default_rng(1)
-    q = rng.gamma(0.2, size=3000)
-    q[:5] += 20.0
-    q /= q.sum()
-    ours = drawn_again(q, 40, 2000, np.random.default_rng(2))
-    sample = next(priorities(q, np.ones_like(q), [40], 2000, np.random.default_rng(3), UNIFORM))
-    assert ours[0].shape == (2000, 40)
-    assert all(len(np.unique(row)) == 40 for row in ours[0])
-    values = rng.random(3000)
-    for of in (
-        lambda rows, chance: (chance == 1).sum(axis=1),
-        lambda rows, chance: (values[rows] / chance).sum(axis=1),
-    ):
-        a, b = of(*ours), of(sample.rows, sample.expected)
-        certain(a.mean() - b.mean(), 0.0, np.sqrt((a.var() + b.var()) / 2000))
-        certain(np.log(a.std() / b.std()), 0.0, 1.5 / np.sqrt(2000))
-    total = (values[ours[0]] / ours[1]).sum(axis=1)
-    certain(total.mean(), values.sum(), total.std() / np.sqrt(2000))
-
-
-def test_strata_are_drawn_again_without_replacement() -> None:
-    stratum = np.array([1, 0, 0, 1, 1, 0, 0])
-    sample = Sample(np.array([1, 2, 0]), np.ones(3, dtype=int), np.ones(3), q=np.full(7, 1 / 7), stratum=stratum)
-    rows = samples_again(sample, 3000, np.random.default_rng(0)).rows
-    assert (np.sort(stratum[rows], axis=1) == [0, 0, 1]).all()
-    assert (rows[:, 0] != rows[:, 1]).all()
-    for x in range(7):
-        chance = (0.5, 1 / 3)[stratum[x]]
-        certain((rows == x).sum() / 3000, chance, np.sqrt(chance * (1 - chance) / 3000))
 
 
 def model_of(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
@@ -149,10 +100,11 @@ def many_samples(seed: int) -> tuple[list[Scores], Sample, np.ndarray]:
     """Eight samples of 6 of 60 pairs, with the scores of two predictors."""
     rng = np.random.default_rng(seed)
     q, p = rng.dirichlet(np.ones(60)), np.full(60, 1 / 60)
-    rows, expected = drawn_again(q, 6, 8, rng)
+    sample = Sample(np.arange(6), np.ones(6, dtype=int), np.full(6, 0.1), q=q)
+    sample = redrawn(sample, 8, rng)
     expectations = rng.random((4, 60))
     scores = [Scores(*(rng.random((2, 8, 6)) > 0.4).astype(float), *expectations[2 * s : 2 * s + 2]) for s in range(2)]
-    return scores, Sample(rows, np.ones_like(rows), expected, q=q), p
+    return scores, sample, p
 
 
 @pytest.mark.parametrize("estimator", risk_estimators())

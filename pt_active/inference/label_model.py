@@ -1,4 +1,4 @@
-"""Replays of a sample of pairs, and a label model that is fitted to its labels to draw them from [theory 5, 6].
+"""A label model that is fitted to the labels of a sample of pairs, for its replays [theory 5, 6].
 
 Audits are lost where the label model is too sure of itself: pairs that it is certain of are hardly drawn. So the
 model is made as doubtful as the labels of the drawn pairs show it should be, before labels are drawn from it.
@@ -10,14 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.sampling.sample import Sample
-
 # Prior precision of ``log τ`` around 0, of the shifts of grades, and of the reliances on predictors
 _PRIOR = np.array([1.0, 4.0, 2.0])
 _PRIOR_PAIRS = 50.0  # The prior of ε weighs as much as so many pairs whose labels the model expects
 _LEAST = 1e-30  # The least probability of a grade; a smaller one has no logarithm
 _ROUNDING = 1e-9  # Logarithms that differ by less, as those of a uniform model do, say nothing
-_SPARE = 8.0  # Standard deviations of the number of candidates that are drawn beyond a sample
 
 
 class LabelModel(NamedTuple):
@@ -86,66 +83,3 @@ def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray)
     if variance > _ROUNDING * len(label):
         return float(excess / np.sqrt(variance))
     return float(np.copysign(np.inf, excess)) if abs(excess) > _ROUNDING * len(label) else 0.0
-
-
-def samples_again(sample: Sample, repetitions: int, rng: np.random.Generator) -> Sample:
-    """As many draws as in a sample, of the same design; those with replacement are sorted."""
-    q, n, stratum = sample.q, int(sample.draws), sample.stratum
-    assert q is not None
-    if sample.repeated:
-        rows = np.sort(rng.choice(len(q), size=(repetitions, n), p=q / q.sum()), axis=1)
-        return Sample(rows, np.ones_like(rows), n * q[rows], repeated=True, q=q)
-    if stratum is None:
-        rows, expected = drawn_again(q, n, repetitions, rng)
-        return Sample(rows, np.ones_like(rows), expected, q=q)
-    drawn, size, parts = np.bincount(stratum[sample.rows]), np.bincount(stratum), []
-    members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(size)[:-1])
-    for rows, number in zip(members, drawn.tolist(), strict=True):
-        if number < len(rows):
-            parts.append(rows[drawn_again(np.full(len(rows), 1 / len(rows)), number, repetitions, rng)[0]])
-        else:
-            parts.append(np.tile(rows, (repetitions, 1)))
-    rows = np.concatenate(parts, axis=1)
-    return Sample(rows, np.ones_like(rows), (drawn / size)[stratum[rows]], q=q, stratum=stratum)
-
-
-def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Samples without replacement in the order of ``U/q``, from which a large pool is not drawn in full."""
-    late = _time_of(q, draws + 1 + _SPARE * np.sqrt(draws + 1))
-    chance = np.minimum(1.0, q * late)
-    certain = np.flatnonzero(chance >= 1)
-    arrivals = np.cumsum(np.where(chance < 1, -np.log1p(-np.minimum(chance, 1 - 1e-16)), 0.0))
-    number = np.zeros(1, dtype=np.int64)
-    while number.min() <= draws:
-        replay, unit = _arrived(arrivals, repetitions, rng)
-        replay = np.concatenate([replay, np.repeat(np.arange(repetitions), len(certain))])
-        unit = np.concatenate([unit, np.tile(certain, repetitions)])
-        number = np.bincount(replay, minlength=repetitions)
-    priority = rng.random(len(unit)) * np.minimum(late, 1 / q[unit])
-    order = np.argsort(replay + priority / (2 * late))
-    start = np.cumsum(number) - number
-    first = order[start[:, None] + np.arange(draws + 1)]
-    rows, threshold = unit[first[:, :draws]], priority[first[:, draws:]]
-    return rows, np.minimum(1.0, q[rows] * threshold)
-
-
-def _arrived(arrivals: np.ndarray, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The replay and the unit of all units that arrive once or more often; arrivals are cumulative rates."""
-    total = arrivals[-1]
-    replay = np.repeat(np.arange(repetitions), rng.poisson(total, repetitions))
-    unit = np.searchsorted(arrivals, rng.random(len(replay)) * total, side="right")
-    key = np.sort(replay * len(arrivals) + unit)
-    key = key[np.diff(key, prepend=-1) > 0]
-    return key // len(arrivals), key % len(arrivals)
-
-
-def _time_of(q: np.ndarray, number: float) -> float:
-    """The time at which a number of units is expected to have come; infinite if there are not so many."""
-    falling = np.sort(q[q > 0])[::-1]
-    if number >= len(falling):
-        return float(1 / falling[-1])
-    left = np.cumsum(falling[::-1])[::-1]
-    sure = np.arange(len(falling))
-    times = (number - sure) / left
-    place = int(np.argmax(falling * times <= 1))
-    return float(times[place])
