@@ -418,8 +418,6 @@ forecast: a caution for queries that only documents can have [test_level]
 forecast: common errors without the weights of queries [test_level]
     np.asarray(seen.weight**2 * COMMON_SHARE * => np.asarray(COMMON_SHARE *
 # Replays
-replays: rounds have the whole budget each [test_replay]
-    budget / methods[0].rounds, methods => budget, methods
 replays: swapped documents are those of the others [test_replay]
     seen.ranks[::-1], seen.ranks)) => seen.ranks, seen.ranks[::-1]))
 replays: the caution of the smallest budget [test_replay]

@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
+from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
-from pt_active.inference.intervals import PROPORTION_INTERVALS, counted, proportion_interval
 from pt_active.inference.ratios import risk_estimators
 from pt_active.inference.replay import share_error
 from pt_active.plans.answers.basis import Basis
@@ -42,6 +42,7 @@ from pt_active.risk.pairs import Pairs
 from pt_active.sampling.designs import default_defensive, suits_single_risks
 
 LABELS = 100
+PROPORTION_INTERVALS = {"wilson": "wilson", "clopper-pearson": "beta"}  # [T 3.19, 3.20] → their names in statsmodels
 PAIRS = 3000
 POOLS = 4
 """Number of generated pools that share the repetitions."""
@@ -194,10 +195,12 @@ def inferred(case: Case, sample: JudgedPairs, estimator: str, replays: bool = Tr
 
 def share_interval(judged: JudgedPairs, method: str) -> tuple[float, float]:
     """The interval of a share of a plain random sample; NaN if no drawn pair counts."""
-    scores, sample = judged.scores(0), judged.sample
-    importance = sample.importance(judged.pairs.weight)
-    successes, trials = counted(scores.numerator, scores.weight, sample.count, importance, method)
-    return proportion_interval(successes, trials, method, 0.95) if trials else (np.nan, np.nan)
+    scores, count = judged.scores(0), judged.sample.count
+    successes, trials = int(count @ scores.numerator), int(count @ scores.weight)
+    if not trials:
+        return np.nan, np.nan
+    low, high = proportion_confint(successes, trials, 0.05, PROPORTION_INTERVALS[method])
+    return float(low), float(high)
 
 
 class Outcome(NamedTuple):

@@ -40,11 +40,13 @@ from figures import (
 from judged_pools import GRADE_MODELS, JudgedPool
 from matplotlib.figure import Figure
 
-from pt_active.inference.intervals import REFERENCES, reference_degrees
 from pt_active.inference.replay import Method, Population, Replays, share_error
 from pt_active.studies.simulate import labelled_population, replays
 
 ALPHA = 0.05
+
+REFERENCES = ("effective", "t", "normal")
+"""t with the estimator's own degrees of freedom, t with ``n − 1`` [ARE], and the normal distribution [T 3.24]."""
 
 SIZES = (0, 8, 15, 40, np.inf)
 """Budgets in average queries between which type I errors are averaged."""
@@ -114,7 +116,9 @@ def tested(population: Population, arguments: argparse.Namespace, null: bool) ->
 
 def with_reference(replayed: Replays, reference: str) -> Replays:
     """Replays with the degrees of freedom of another reference."""
-    return replace(replayed, degrees=reference_degrees(reference, replayed.degrees, replayed.n_draws))
+    own = replayed.degrees
+    degrees = {"effective": own, "t": replayed.n_draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}
+    return replace(replayed, degrees=degrees[reference])
 
 
 def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:

@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# Reference distributions of an interval: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1`` [ARE],
-# or the normal distribution [T 3.24]
-REFERENCES = ("effective", "t", "normal")
-
 SIMULATED = "simulated"  # The hull of t and of replays of the sample [theory 5]
-
-PROPORTION_INTERVALS = {"wilson": "wilson", "clopper-pearson": "beta"}
-"""The intervals of a share of a plain random sample [T 3.19, 3.20]: name → name in statsmodels."""
-
-
-def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
-    """Degrees of freedom for a named reference distribution; infinite for the normal distribution."""
-    if reference not in REFERENCES:
-        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join(REFERENCES)}")
-    return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
 
 
 def interval(
@@ -81,28 +67,3 @@ def _score_scale(y: np.ndarray, error: np.ndarray, width: float, effective: np.n
     """``SE²/V(R̂)``, or ``1/n*`` of values between 0 and 1 if the standard error is 0; y is R̂ minus the lower bound."""
     inside = np.clip(y, np.minimum(error, width / 2), np.maximum(width - error, width / 2))
     return np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
-
-
-def proportion_interval(successes: int, trials: int, method: str, confidence_level: float) -> tuple[float, float]:
-    """Wilson's or Clopper and Pearson's interval, which exists even if all labels are equal [T 3.19, 3.20]."""
-    from statsmodels.stats.proportion import proportion_confint
-
-    low, high = proportion_confint(successes, trials, 1 - confidence_level, PROPORTION_INTERVALS[method])
-    return float(low), float(high)
-
-
-def counted(
-    numerator: np.ndarray, weight: np.ndarray, count: np.ndarray, importance: np.ndarray, method: str
-) -> tuple[int, int]:
-    """The successes and trials of a plain random sample."""
-    if not np.allclose(importance, importance[0], rtol=1e-9, atol=0):
-        raise ValueError(
-            f"{method} intervals count successes in a plain random sample, but this sample is weighted, and a weighted "
-            'sample has no whole number of trials; draw with design="passive"'
-        )
-    if not (np.isin(numerator, (0, 1)) & np.isin(weight, (0, 1))).all():
-        raise ValueError(
-            f"{method} intervals are for shares of pairs, such as errors, accuracy, precision and recall; here pairs "
-            "have other weights or losses than 0 and 1"
-        )
-    return int((count * numerator).sum()), int((count * weight).sum())

@@ -38,7 +38,6 @@ class Method:
     design: str  # A name in `designs.DESIGNS`, or for single documents in `drawings.DOCUMENT_DRAWINGS`
     estimator: str  # A name in `estimators.ESTIMATORS` or `documents.DOCUMENT_ESTIMATORS`
     with_replacement: bool = True  # Whether a query can be drawn more than once
-    rounds: int = 1  # The number of rounds of judging, for single documents
 
     @property
     def of_documents(self) -> bool:
@@ -234,11 +233,6 @@ class LabelledPool:
         ranks = np.ascontiguousarray(np.where(traded[seen.query], seen.ranks[::-1], seen.ranks))
         return replace(self, graded=replace(self.graded, seen=seen.ranked(ranks)))
 
-    def check(self, methods: Sequence[Method], budgets: Sequence[float]) -> None:
-        """Raise if methods cannot be replayed."""
-        if methods[0].rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {methods[0].rounds}")
-
     def replayed(
         self,
         methods: Sequence[Method],
@@ -255,35 +249,23 @@ class LabelledPool:
             found: dict[str, list[dict[str, float]]] = {method.estimator: [] for method in methods}
             for repetition in range(size):
                 pool = self if traded is None else self.swapped(traded[repetition])
-                drawn, label = pool._drawn(settings, budget / methods[0].rounds, methods[0].rounds, rng)
+                drawn = draw_round(pool.graded, settings, budget, rng)
                 for method in methods:
-                    found[method.estimator].append(pool._row(drawn, label, method))
+                    found[method.estimator].append(pool._row(drawn, method))
             rows.append(
                 {name: {key: np.array([r[key] for r in each]) for key in each[0]} for name, each in found.items()}
             )
         return rows
 
-    def _drawn(
-        self, settings: RoundSettings, budget: float, rounds: int, rng: np.random.Generator
-    ) -> tuple[list[Round], np.ndarray]:
-        """One sample in several rounds with one budget each, and its labels, int64[N], -1 for documents not drawn."""
-        drawn: list[Round] = []
-        label = np.full(len(self.label), -1)
-        for _ in range(rounds):
-            drawn.append(draw_round(self.graded, settings, budget, rng))
-            label = np.where(drawn[-1].sample.drawn, self.label, label)
-            if drawn[-1].expected <= 0:
-                break
-        return drawn, label
-
-    def _row(self, rounds: Sequence[Round], label: np.ndarray, method: Method) -> dict[str, float]:
-        seen, n = self.graded.seen, int((label >= 0).sum())
-        estimate = estimate_rounds(seen, rounds, label, self.contrast, method.estimator)
+    def _row(self, drawn: Round, method: Method) -> dict[str, float]:
+        seen, n = self.graded.seen, int(drawn.sample.drawn.sum())
+        label = np.where(drawn.sample.drawn, self.label, -1)
+        estimate = estimate_rounds(seen, [drawn], label, self.contrast, method.estimator)
         return {
             "n_draws": n,
-            "n_queries": len(np.unique(seen.query[label >= 0])),
+            "n_queries": len(np.unique(seen.query[drawn.sample.drawn])),
             "n_judged": n,
-            "spent": sum(each.sample.spent for each in rounds),
+            "spent": drawn.sample.spent,
             "estimate": estimate.value,
             "standard_error": float(settled(estimate.standard_error, estimate.scale)),
             "degrees": float(estimate.degrees_of_freedom),
@@ -308,7 +290,8 @@ def replay(
         raise ValueError(f"repetitions must be at least 1, got {how.number}")
     if how.null and not pool.compared:
         raise ValueError("label swapping needs two systems; the population has one")
-    pool.check(methods, budgets)
+    if isinstance(pool, Population):
+        pool.check(methods, budgets)
     chunks: dict[str, list[Replays]] = {method.estimator: [] for method in methods}
     for number, seed in enumerate(np.random.SeedSequence(how.seed).spawn(-(-how.number // CHUNK))):
         size, seeds = min(CHUNK, how.number - number * CHUNK), seed.spawn(2)

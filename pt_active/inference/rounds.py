@@ -153,13 +153,6 @@ def _of_labels(each: RoundLabels, contrast: np.ndarray) -> DocumentEstimate:
     return replace(estimate, scale=estimate.scale + float(model))
 
 
-def contrast_estimates(
-    seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str
-) -> list[DocumentEstimate]:
-    """The estimates of all `ranker_contrasts`, for the arguments of `estimate_rounds`."""
-    return [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
-
-
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10].
 

@@ -207,7 +207,8 @@ def replays(
         pool = population.single if kind.of_documents else population
         if pool is None:
             raise ValueError(f"{shown(kind.design)} draws single documents, which the measure does not allow")
-        pool.check(group, budgets)  # Before a progress bar appears
+        if isinstance(pool, Population):
+            pool.check(group, budgets)  # Before a progress bar appears
         pools[kind] = pool
     what, every = "label swapping" if how.null else "replay", len(together) * repetitions
     with bar(what=what, total=every, unit="sample", shown=progress, leave=False) as done_so_far:

@@ -1,14 +1,11 @@
-"""Samples of documents: their weights, their caution, and replays of them."""
+"""Samples of documents: their weights and their caution."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pt_active.inference.documents import DocumentEstimate, cautious_variance, expected_variance, widened
-from pt_active.inference.replay import Method, Repetitions, replay
 from pt_active.inference.rounds import draw_round, estimate_rounds, pool_sizes, round_weights
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import Variables
@@ -59,14 +56,3 @@ def test_a_round_that_judges_the_rest_decides_alone(labelled_documents) -> None:
     found = estimate_rounds(pool.graded.seen, [first, rest], known, CONTRAST, "regression")
     assert found.value == pytest.approx(pool.truth, abs=1e-12)
     assert found.standard_error == pytest.approx(0, abs=1e-12)
-
-
-def test_replays_in_rounds(labelled_documents) -> None:
-    pool, _ = labelled_documents("DCG@5")
-    in_one, budgets, how = Method("successive", "difference"), [60.0], Repetitions(100, 1)
-    one = replay(pool, [in_one], budgets, how)["difference"]
-    five = replay(pool, [replace(in_one, rounds=5)], budgets, how)["difference"]
-    assert (five.n_judged > 45).all()
-    assert five.error.std() < 1.3 * one.error.std()
-    with pytest.raises(ValueError, match="rounds must be at least 1"):
-        replay(pool, [replace(in_one, rounds=0)], budgets, how)

@@ -17,7 +17,7 @@ from pt_active.inference.estimators import (
     regression,
     snis,
 )
-from pt_active.inference.intervals import REFERENCES, interval, reference_degrees, score_interval
+from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.significance import corrected_pvalues, two_sided_pvalue
 from pt_active.sampling.sample import Sample
 
@@ -221,15 +221,6 @@ def test_too_few_effective_draws_give_an_infinite_interval():
 
 
 # --- references, intervals, p-values, names -------------------------------------------------------------------------
-
-
-def test_reference_degrees():
-    assert reference_degrees("effective", 7.5, 20) == 7.5
-    assert reference_degrees("t", 7.5, 20) == 19
-    assert reference_degrees("normal", 7.5, 20) == np.inf
-    assert set(REFERENCES) == {"effective", "t", "normal"}
-    with pytest.raises(ValueError, match=r"unknown reference 'z'; it is one of effective, t, normal"):
-        reference_degrees("z", 7.5, 20)
 
 
 def test_unknown_estimator():

@@ -9,10 +9,8 @@ from itertools import combinations, pairwise, product
 import numpy as np
 import pytest
 from samples import pool_scores, rows_of
-from scipy import stats
 
 from pt_active.inference.estimators import MeanEstimate
-from pt_active.inference.intervals import counted, proportion_interval
 from pt_active.inference.ratios import (
     Domain,
     Scores,
@@ -258,21 +256,3 @@ def test_a_stratified_ratio_is_weighted_by_the_strata() -> None:
 def test_bad_strata(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
-
-
-# --- binomial -------------------------------------------------------------------------------------------------------
-
-
-def test_successes_are_counted_in_plain_samples_of_shares_only() -> None:
-    u, w, count = np.array([1.0, 0, 0]), np.array([1.0, 1, 0]), np.array([2, 1, 4])
-    assert counted(u, w, count, np.full(3, 1.7), "wilson") == (2, 3)
-    with pytest.raises(ValueError, match="this sample is weighted"):
-        counted(u, w, count, np.array([1.0, 1, 2]), "wilson")
-    with pytest.raises(ValueError, match="other weights or losses than 0 and 1"):
-        counted(u, w / 2, count, np.ones(3), "wilson")
-
-
-def test_wilson_and_clopper_pearson_are_scipys() -> None:
-    for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):
-        expected = stats.binomtest(successes, 40).proportion_ci(0.9, name)
-        assert proportion_interval(successes, 40, method, 0.9) == pytest.approx(tuple(expected), abs=1e-9)

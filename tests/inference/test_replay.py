@@ -334,14 +334,6 @@ def test_samples_of_documents_are_replayed_for_any_measure(labelled):
     assert found.spent.max() <= budget * (1 + 1e-9)
 
 
-def test_rounds_share_the_budget(labelled):
-    pool, method = labelled_population(labelled, DCG @ 10), Method("successive", "regression", False, rounds=2)
-    budget = 0.2 * pool.cost.sum()
-    found = replays(pool, [method], 5, budgets=[budget], seed=1, progress=False)[method]
-    assert (found.spent <= budget * (1 + 1e-9)).all()
-    assert found.spent.mean() > 0.97 * budget
-
-
 def test_costs_and_measures_reach_the_population(labelled):
     priced = labelled.assign(price=np.arange(len(labelled)) + 1.0)
     pool = labelled_population(priced, "nDCG@10", ColumnCost("price", per_query=2.0), samples=20, seed=1)

@@ -13,7 +13,6 @@ from scipy import stats
 
 from pt_active import ColumnCost, UnitCost
 from pt_active.frames.clocks import clocks
-from pt_active.inference.intervals import proportion_interval
 from pt_active.relevance.digits import believed
 from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
@@ -184,7 +183,7 @@ def test_recall_without_a_relevant_pair_is_undefined(frame, qrels, estimator: st
 def test_no_error_in_the_sample(frame, qrels) -> None:
     audit = Audit.create(frame.assign(a=1), {"first": "a"}, ZeroOne(), budget=30, design="passive")
     right = wanted(audit, qrels).assign(label=1)
-    wilson = proportion_interval(0, 30, "wilson", 0.95)[1]
+    wilson = stats.binomtest(0, 30).proportion_ci(0.95, "wilson").high
     for estimator in ("snis", "regression"):
         found = audit.estimate(right, estimator=estimator)["first"]
         assert (found.value, found.standard_error, found.degenerate) == (0, 0, False)

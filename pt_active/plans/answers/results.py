@@ -245,8 +245,8 @@ class Estimate(_Inference):
         degrees_of_freedom: Degrees of freedom of the t distribution behind the interval; infinite for the normal.
         confidence_level: Level of the printed interval.
         degenerate: Whether nothing varies in the sample, so that there is no interval.
-        reference: The reference distribution that was used: ``simulated`` [theory 5], or a name in
-            `intervals.REFERENCES`.
+        reference: The reference distribution that was used: ``simulated`` [theory 5], or ``effective``, t with the
+            estimator's own degrees of freedom.
         tails: How much further away than by t both ends of the interval are, if the reference is simulated.
         replayable: Whether a simulated reference was possible, or not asked for.
         basis: What the estimate rests on.
