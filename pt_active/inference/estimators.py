@@ -35,16 +35,27 @@ class Controls:
     p: np.ndarray  # float64[m], the weight of each unit in the mean; sums to 1
     model: np.ndarray  # float64[m], M, what the model expects of each unit; float64[..., m] if it differs by sample
     own_share: np.ndarray | None = None  # float64[..., n], the share of each draw in a linearised ratio; else None
+    parts: np.ndarray | None = None  # float64[..., j], c, if M is ``Σ c model`` with a model float64[j, m]; else None
 
     @cached_property
     def mean(self) -> np.ndarray:
         """``Σ p M`` over the population, float64[...]."""
-        return np.asarray(self.model @ self.p)
+        mean = np.asarray(self.model @ self.p)
+        return mean if self.parts is None else np.einsum("...j,j->...", self.parts, mean)
 
     @cached_property
     def variance(self) -> np.ndarray:
         """``Σ p (M − Σ p M)²`` over the population, float64[...]."""
-        return np.asarray((self.model - self.mean[..., None]) ** 2 @ self.p)
+        if self.parts is None:
+            return np.asarray((self.model - self.mean[..., None]) ** 2 @ self.p)
+        centred = self.model - (self.model @ self.p)[:, None]
+        return np.einsum("...i,ij,...j->...", self.parts, centred * self.p @ centred.T, self.parts)
+
+    def of(self, sample: Sample) -> np.ndarray:
+        """float64[..., n], M of the drawn units."""
+        if self.parts is None:
+            return sample.of(self.model)
+        return np.einsum("...j,j...n->...n", self.parts, self.model[:, sample.rows])
 
 
 class Weighting(NamedTuple):
@@ -116,7 +127,7 @@ def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
 
 def difference(sample: Sample, controls: Controls) -> Weighting:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
-    plain, model = horvitz_thompson(sample, controls), sample.of(controls.model)
+    plain, model = horvitz_thompson(sample, controls), controls.of(sample)
     base = controls.mean - _dot(plain.weights, model)
     return plain._replace(base=base, variance=lambda values: plain.variance(values - model), slope=1.0)
 
@@ -124,7 +135,7 @@ def difference(sample: Sample, controls: Controls) -> Weighting:
 def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
     """``ȳ + b̄ (Σ_D p M − m̄) − Σ W (1 − π)(b_i − b̄)(M_i − m̄)``, t on `degrees_left` [theory 5, GREG]."""
     importance, share = _importance(sample, controls.p)
-    total, model = sample.count * share, sample.of(controls.model)
+    total, model = sample.count * share, controls.of(sample)
     model_mean, own = _dot(total, model), share if controls.own_share is None else controls.own_share
     degrees, draws = degrees_left(sample, importance, 2), _counting(sample, importance)
 

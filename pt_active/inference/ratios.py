@@ -18,8 +18,6 @@ from pt_active.inference.estimators import (
 from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
 
-_TINY = np.finfo(np.float64).tiny  # Keeps the mean of no pairs from being 0/0
-
 
 def risk_estimators() -> tuple[str, ...]:
     """The names of the estimators of a risk: those of `estimators.ESTIMATORS` that serve pairs."""
@@ -77,60 +75,34 @@ def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstim
     return _scaled(weighting.estimate(domain.values), total / domain.whole)
 
 
-def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray) -> tuple[Evaluated, np.ndarray]:
+def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray) -> Evaluated:
     """The ratio ``Ĝ = Σ v u / Σ v w`` of one predictor, or the first minus the second of two predictors [T 3.31]."""
-    ratios, models = [], []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for score in scores:
-            each = ratio_of(score.numerator, score.weight, weights, count)
-            slope = 1 / (count * weights * score.weight).sum(axis=-1)[..., None]
-            models.append(
-                slope * (score.expected_numerator - np.asarray(each.value)[..., None] * score.expected_weight)
-            )
-            ratios.append(each)
-    if len(scores) == 1:
-        return ratios[0], models[0]
-    return minus(ratios[0], ratios[1]), models[0] - models[1]
+    ratios = [ratio_of(score.numerator, score.weight, weights, count) for score in scores]
+    return ratios[0] if len(scores) == 1 else minus(ratios[0], ratios[1])
 
 
 def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray, estimator: str) -> MeanEstimate:
     """Estimate the risk of one predictor, or the difference of two, whatever its weights depend on [T 3.31]."""
     kind = estimator_named(estimator, "pair")
-    if sample.rows.ndim > 1 and sample.rows.size < len(pair_weight):
-        scores, sample, pair_weight = condensed(scores, sample, pair_weight)
     importance = sample.importance(pair_weight)
-    ratio, model = linearised(scores, importance, sample.count)
-    mean = kind.weigh(sample, Controls(pair_weight, model, ratio.own_share)).estimate(ratio.gradient)
+    ratio, parts, expected = linearised(scores, importance, sample.count), [], []
+    for score, sign in zip(scores, (1, -1), strict=False):
+        total = (sample.count * importance * score.weight).sum(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts += [sign / total, -sign * (sample.count * importance * score.numerator).sum(axis=-1) / total**2]
+        expected += [score.expected_numerator, score.expected_weight]
+    controls = Controls(pair_weight, np.array(expected), ratio.own_share, np.stack(parts, axis=-1))
+    mean = kind.weigh(sample, controls).estimate(ratio.gradient)
     mean = _scaled(mean, (sample.count * importance).sum(axis=-1))
     counting = np.min([degrees_left(sample, importance * score.weight, kind.fitted) for score in scores], axis=0)
     idle = np.maximum(degrees_left(sample, importance, kind.fitted) - counting, 0.0)
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom - idle)
 
 
-def condensed(
-    scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray
-) -> tuple[list[Scores], Sample, np.ndarray]:
-    """A pool in which a few points stand for all pairs that were never drawn."""
-    drawn = np.unique(sample.rows)
-    rest = pair_weight.copy()
-    rest[drawn] = 0.0
-    total = rest.sum()
-    expected = [column for score in scores for column in (score.expected_numerator, score.expected_weight)]
-    mean = np.array([rest @ column for column in expected]) / max(total, _TINY)
-    square = np.array([[rest @ (a * b) for b in expected] for a in expected]) / max(total, _TINY)
-    value, vector = np.linalg.eigh(square - np.outer(mean, mean))
-    apart = vector * np.sqrt(len(expected) * np.maximum(value, 0.0))
-    points = mean + np.concatenate([apart.T, -apart.T])
-    columns = [np.concatenate([column[drawn], point]) for column, point in zip(expected, points.T, strict=True)]
-    fewer = [Scores(score.numerator, score.weight, *columns[2 * s : 2 * s + 2]) for s, score in enumerate(scores)]
-    weight = np.concatenate([pair_weight[drawn], np.full(len(points), total / len(points))])
-    return fewer, replace(sample, rows=np.searchsorted(drawn, sample.rows), q=None, stratum=None), weight
-
-
 def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
     """Estimate a risk, or the difference of two, from a stratified sample."""
     assert sample.stratum is not None
-    ratio, _ = linearised(scores, 1 / sample.expected, sample.count)
+    ratio = linearised(scores, 1 / sample.expected, sample.count)
     values = ratio.gradient * (1 / sample.expected).sum(axis=-1)[..., None]
     mean = stratified_mean(values, sample.of(sample.stratum), np.bincount(sample.stratum))
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom)

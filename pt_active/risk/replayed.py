@@ -20,7 +20,7 @@ from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.sample import Sample
 
 REPLAY_SEED = 0  # Of simulated labels and draws, so that the same labels have the same interval
-_CELLS = 4e6  # Pairs times samples that are in memory at once
+_CELLS = 4e6  # Draws of all samples that are in memory at once
 
 Estimated = Callable[[Sequence[Scores], Sample], MeanEstimate]
 """From the losses of one or two predictors in a sample, or in many, to an estimate."""
@@ -113,7 +113,7 @@ class PairReplays:
     def _estimated(self, estimate: Estimated, scores: Sequence[Scores], samples: Sample) -> MeanEstimate:
         """The estimates of many samples, computed for as many at once as memory allows."""
         number, n = samples.rows.shape
-        chunk = int(max(1, _CELLS / self.pairs.weight.size, np.sqrt(_CELLS / n)))
+        chunk = max(1, int(_CELLS / n))
         parts = []
         for few in (slice(start, start + chunk) for start in range(0, number, chunk)):
             some = replace(samples, rows=samples.rows[few], count=samples.count[few], expected=samples.expected[few])

@@ -1,4 +1,4 @@
-"""The label model that is fitted for replays of audits, their condensed pools, and the score statistic."""
+"""The label model that is fitted for replays of audits, and the score statistic."""
 
 from itertools import product
 
@@ -8,7 +8,7 @@ from scipy import stats
 
 from pt_active.inference.intervals import score_interval, score_statistic
 from pt_active.inference.label_model import excess_surprise, fitted, surprise
-from pt_active.inference.ratios import Scores, condensed, ratio_estimate, risk_estimators, stratified_mean
+from pt_active.inference.ratios import Scores, ratio_estimate, risk_estimators, stratified_mean
 from pt_active.inference.reference import redrawn
 from pt_active.sampling.sample import Sample
 
@@ -109,12 +109,9 @@ def many_samples(seed: int) -> tuple[list[Scores], Sample, np.ndarray]:
 
 @pytest.mark.parametrize("estimator", risk_estimators())
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_condensed_pool_gives_the_same_estimates(estimator: str, number: int) -> None:
+def test_many_samples_have_the_estimates_of_each(estimator: str, number: int) -> None:
     scores, sample, p = many_samples(number)
-    few, smaller, weight = condensed(scores[:number], sample, p)
-    assert len(weight) < 60
-    assert weight.sum() == pytest.approx(1, abs=1e-12)
-    ours = ratio_estimate(few, smaller, weight, estimator)
+    ours = ratio_estimate(scores[:number], sample, p, estimator)
     for r in range(8):
         one = [Scores(s.numerator[r], s.weight[r], s.expected_numerator, s.expected_weight) for s in scores[:number]]
         alone = Sample(sample.rows[r], sample.count[r], sample.expected[r])

@@ -119,10 +119,10 @@ def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_
     rng = np.random.default_rng(18)
     scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
     shares = [v * s.weight / (v @ s.weight) for s in scores]
-    assert linearised(scores, v, np.ones(9))[0].own_share == pytest.approx(np.maximum(*shares))
-    assert linearised(scores[:1], v, np.ones(9))[0].own_share == pytest.approx(shares[0])
+    assert linearised(scores, v, np.ones(9)).own_share == pytest.approx(np.maximum(*shares))
+    assert linearised(scores[:1], v, np.ones(9)).own_share == pytest.approx(shares[0])
     fewest = min(1 / (share @ share) for share in shares)
-    assert linearised(scores, v, np.ones(9))[0].effective == pytest.approx(fewest)
+    assert linearised(scores, v, np.ones(9)).effective == pytest.approx(fewest)
 
 
 def test_unknown_estimator() -> None:
