@@ -36,7 +36,7 @@ def replayed_tests(values, moments, draws, repetitions, rng):
     return np.array(found).transpose(1, 0, 2)
 
 
-REPETITIONS = 2000
+REPETITIONS = 1000
 LEVEL = 0.05 + 3 * np.sqrt(0.05 * 0.95 / REPETITIONS)
 
 

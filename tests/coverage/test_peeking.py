@@ -34,12 +34,12 @@ def null_population() -> Population:
 
 @pytest.fixture(scope="module")
 def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Errors, standard errors and degrees of freedom at 60 looks [60, 1000], and the clock."""
+    """Errors, standard errors and degrees of freedom at 30 looks [30, 400], and the clock."""
     population = null_population()
     budget = 0.3 * population.cost.sum()
-    budgets = np.linspace(0.04 * budget + 15, budget, 60)
+    budgets = np.linspace(0.04 * budget + 15, budget, 30)
     method = Method("hedged", "regression", with_replacement=False)
-    found = replay(population, [method], budgets, Repetitions(1000, 1, null=True))["regression"]
+    found = replay(population, [method], budgets, Repetitions(400, 1, null=True))["regression"]
     q = population.distribution("hedged", 0.1)
     curve = curve_of(q, population.cost)
     return found.error, found.standard_error, found.degrees, np.array([1 / curve.variance(each) for each in budgets])
@@ -48,15 +48,15 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.slow
 def test_five_planned_looks_keep_their_level(null_replays: tuple) -> None:
     error, spread, degrees, time = null_replays
-    at = np.arange(11, 60, 12)
+    at = np.arange(5, 30, 6)
     critical = spending_boundary(np.arange(1, 6) / PLANNED_LOOKS, time[at], 0.05)[:, None]
     wrong = (np.abs(error[at]) > half_widths(critical, spread[at], degrees[at])).any(axis=0).mean()
-    assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1000)
+    assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
 def test_peeking_with_plain_intervals_does_not(null_replays: tuple) -> None:
     error, spread, degrees, _ = null_replays
-    plain = half_widths(np.full((60, 1), stats.norm.isf(0.025)), spread, degrees)
+    plain = half_widths(np.full((30, 1), stats.norm.isf(0.025)), spread, degrees)
     assert (np.abs(error) > plain).any(axis=0).mean() > 0.15
 
 

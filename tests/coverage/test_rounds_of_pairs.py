@@ -81,19 +81,19 @@ def cache_by_identity(weigh: Callable) -> Callable:
     return weighed
 
 
-REPETITIONS = 400
+REPETITIONS = 200
 
 
 @pytest.mark.parametrize("drawing", ["fixed", "poisson", "single"])
 def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
-    """400 samples find a bias of .15 standard deviations, a variance a fifth off, and a coverage 3 points off."""
+    """200 samples find a bias of .2 standard deviations, a variance a third off, and a coverage 5 points off."""
     world = World(600, 1)
     drawn = [world.draw(100, drawing, seed) for seed in range(REPETITIONS)]
     for name in LUR_FAMILY:
         found = [estimate_mean(rounds, world.values, name, world.model) for rounds in drawn]
         coverage, bias, ratio, _ = covered(found, world.values.mean())
         assert abs(bias) <= 3, name
-        assert abs(coverage - 0.95) <= 0.033, (name, coverage)
+        assert abs(coverage - 0.95) <= 3 * np.sqrt(0.95 * 0.05 / REPETITIONS), (name, coverage)
         assert ratio == pytest.approx(1, abs=3 * np.sqrt(2 / REPETITIONS)), name
 
 
@@ -125,19 +125,19 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
 def test_what_is_drawn_by_more_than_the_score_bends_aiipw_but_not_lur() -> None:
     world = World(600, 4)
     size = defended(np.exp(world.hidden))
-    drawn = [world.draw(150, "fixed", seed, size) for seed in range(200)]
+    drawn = [world.draw(150, "fixed", seed, size) for seed in range(80)]
     truth = world.values.mean()
     off = {
         name: covered([estimate_mean(r, world.values, name) for r in drawn], truth) for name in ("lur", "aiipw_ratio")
     }
     assert abs(off["lur"][1]) <= 3
-    assert off["aiipw_ratio"][1] > 30
+    assert off["aiipw_ratio"][1] > 15
     assert off["aiipw_ratio"][0] < 0.2
 
 
 def test_the_control_variate_pays_and_the_line_corrects_a_wrong_sign() -> None:
     world = World(600, 5)
-    drawn = [world.draw(100, "fixed", seed) for seed in range(300)]
+    drawn = [world.draw(100, "fixed", seed) for seed in range(150)]
     truth = world.values.mean()
 
     def rmse(name: str, model: np.ndarray) -> float:

@@ -46,17 +46,15 @@ def test_five_samples_cover_the_truth(labelled_documents, measure: str) -> None:
 def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure: str, drawing: str) -> None:
     pool, _ = labelled_documents(measure)
     methods = [Method(drawing, name) for name in ("difference", "regression")]
-    budgets, how = [60.0], Repetitions(200, 1)
+    budgets, how = [60.0], Repetitions(80, 1)
     found = replay(pool, methods, budgets, how)
     for each in found.values():
         errors = each.error[0]
-        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(200)
+        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(80)
     plain = found["difference"]
     assert (plain.spent <= 60).all()
     np.testing.assert_array_equal(plain.spent, plain.n_judged)
-    again = replay(pool, methods[:1], budgets, replace(how, number=100))["difference"]
-    np.testing.assert_array_equal(again.estimate, plain.estimate[:, :100])
     null = replay(pool, methods[:1], budgets, replace(how, null=True))["difference"]
-    assert len(np.unique(null.truth)) > 190
+    assert len(np.unique(null.truth)) > 75
     for errors in (null.truth, null.error[0]):
-        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(200)
+        assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(80)

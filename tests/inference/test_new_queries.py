@@ -73,15 +73,6 @@ def test_the_spread_is_unbiased_over_all_pools(p: np.ndarray) -> None:
     assert mean == pytest.approx((p @ p) * population.var(), rel=1e-12)
 
 
-def test_what_sampling_labels_adds_is_taken_off_the_spread() -> None:
-    rng, sampling = np.random.default_rng(5), 0.4
-    spread = [
-        ByQuery(np.full(40, 1 / 40), rng.normal(0, np.sqrt(1 + sampling), 40), sampling / 40).spread
-        for _ in range(1000)
-    ]
-    assert np.mean(spread) == pytest.approx(1 / 40, abs=3 * np.std(spread) / np.sqrt(1000))
-
-
 @given(some.lists(some.floats(-5, 5), min_size=3, max_size=20), some.floats(-5, 5))
 def test_a_census_without_skewness_has_the_paired_t_test_of_its_queries(values: list[float], middle: float) -> None:
     census = middle + np.r_[values, np.negative(values)]
@@ -103,10 +94,6 @@ def test_copies_of_a_query_in_one_cluster_say_nothing_new(values: list[float], c
     assert (many.groups, many.queries) == (len(values), len(group))
     assert many.spread == pytest.approx(once.spread, rel=1e-9, abs=1e-12)
     assert many.degrees == pytest.approx(once.degrees, rel=1e-9)
-
-
-def test_one_query_says_nothing_of_others() -> None:
-    assert np.isnan(ByQuery(np.ones(1), np.ones(1), 0.0).spread)
 
 
 def test_queries_without_weight_do_not_count() -> None:
@@ -139,7 +126,7 @@ def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
 @pytest.mark.parametrize("m", [5, 20])
 def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m: int) -> None:
     """A quarter of the variance is that of sampling, known with 100 degrees of freedom."""
-    rng, tries, held = np.random.default_rng(m), 1500, 0
+    rng, tries, held = np.random.default_rng(m), 700, 0
     for _ in range(tries):
         values = rng.normal(size=m) * np.sqrt(0.75 * m) + rng.normal(size=m) * np.sqrt(0.25 * m)
         variance = 0.25 * rng.chisquare(100) / 100
@@ -262,7 +249,7 @@ def test_how_far_means_lie_apart_has_the_degrees_of_freedom_that_the_terms_show(
     assert by_query.apart(0.05) == pytest.approx(t * stats.sem(value))
 
 
-@pytest.mark.parametrize("queries", [30, 60, 100, 200, 500])
+@pytest.mark.parametrize("queries", [30, 100])
 @pytest.mark.parametrize("shape", ["few differ", "a third differs", "lognormal"])
 def test_few_skewed_queries_are_missed_as_seldom_as_it_says_or_not_told(shape: str, queries: int) -> None:
     """Where b is slightly better in 7 of 8 of the queries that differ, and a much better in the others."""

@@ -29,10 +29,8 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DESIGNS, defensive_share, sampling_distribution
 from pt_active.sampling.draws import draw_to_budget, priorities, races
 from pt_active.sampling.sample import Sample
-from pt_active.showing.printed import plain_rows
 from pt_active.studies.simulate import (
     default_budgets,
-    in_short,
     labelled_population,
     replays,
     simulate,
@@ -92,16 +90,16 @@ def looped(pool: Population, method: Method, budget: float, repetitions: int, se
     [("optimal", "snis", True), ("hedged", "regression", False), ("passive", "ht", False)],
 )
 def test_a_replay_is_what_a_loop_of_plans_would_give(design, estimator, with_replacement):
-    """Means and mean squares agree within 4 standard errors of 500 repetitions of the loop (48 comparisons a case).
+    """Means and mean squares agree within 4 standard errors of 300 repetitions of the loop (48 comparisons a case).
 
-    This detects a mean that is off by a fifth of the standard deviation of one sample.
+    This detects a mean that is off by a quarter of the standard deviation of one sample.
     """
     method = Method(design, estimator, with_replacement)
-    found = all_replays(POOL, method, 4000)
+    found = all_replays(POOL, method, 2000)
     low, high = found.intervals(0.95)
     covered = (low <= found.truth) & (found.truth <= high)
     for b, budget in enumerate(BUDGETS):
-        plain = looped(POOL, method, budget, 500, seed=b)
+        plain = looped(POOL, method, budget, 300, seed=b)
         ours = {"covered": covered[b], "pvalue": found.pvalues()[b]}
         ours |= {name: getattr(found, name)[b] for name in plain.columns if name not in ours}
         for name, column in ours.items():
@@ -172,19 +170,15 @@ def test_each_repetition_is_drawn_and_estimated_from_a_swap_of_its_own(design, w
             assert found.standard_error[b, r] == pytest.approx(float(mean.standard_error))
 
 
-def test_without_label_swapping_there_is_no_type_one_error():
-    assert simulate(POOL, budgets=BUDGETS, repetitions=50, null=False, progress=False)["type_1_error"].isna().all()
-
-
 # --- the table ------------------------------------------------------------------------------------------------------
 
 
 def test_the_table_says_what_the_replays_say():
     method = Method("optimal", "regression", False)
-    table = simulate(POOL, designs=["optimal"], estimators=["regression"], budgets=BUDGETS, repetitions=250, seed=3)
+    table = simulate(POOL, designs=["optimal"], estimators=["regression"], budgets=BUDGETS, repetitions=100, seed=3)
     settings = {"budgets": BUDGETS, "seed": 3, "progress": False}
-    true = replays(POOL, [YARDSTICK, method], 250, **settings)
-    null = replays(POOL, [method], 250, null=True, **settings)[method]
+    true = replays(POOL, [YARDSTICK, method], 100, **settings)
+    null = replays(POOL, [method], 100, null=True, **settings)[method]
     mine = table[(table["design"] == "optimal") & ~table["with_replacement"]].reset_index(drop=True)
     assert len(mine) == 3
     for b, row in mine.iterrows():
@@ -196,14 +190,14 @@ def test_the_table_says_what_the_replays_say():
         sign = 1 if POOL.truth > 0 else -1
         expected = {
             "truth": POOL.truth,
-            "bias": math.fsum(errors) / 250,
-            "rmse": math.sqrt(math.fsum(squares) / 250),
-            "mae": math.fsum(map(abs, errors)) / 250,
-            "coverage": sum(low <= POOL.truth <= high for low, high in ends) / 250,
-            "width": math.fsum(high - low for low, high in ends) / 250,
-            "selection_error": sum(sign * e < 0 for e in estimates) / 250,
-            "type_2_error": sum(p >= 0.05 for p in true[method].pvalues()[b]) / 250,
-            "type_1_error": sum(p < 0.05 for p in null.pvalues(null.truth)[b]) / 250,
+            "bias": math.fsum(errors) / 100,
+            "rmse": math.sqrt(math.fsum(squares) / 100),
+            "mae": math.fsum(map(abs, errors)) / 100,
+            "coverage": sum(low <= POOL.truth <= high for low, high in ends) / 100,
+            "width": math.fsum(high - low for low, high in ends) / 100,
+            "selection_error": sum(sign * e < 0 for e in estimates) / 100,
+            "type_2_error": sum(p >= 0.05 for p in true[method].pvalues()[b]) / 100,
+            "type_1_error": sum(p < 0.05 for p in null.pvalues(null.truth)[b]) / 100,
             "label_equivalents": math.fsum(passive) / math.fsum(squares),
         }
         for name, value in expected.items():
@@ -238,16 +232,6 @@ def test_savings_are_read_off_the_curve():
     assert savings(budgets, bumpy, passive)[1] == pytest.approx(0.5)
 
 
-def test_the_table_in_short_and_as_json():
-    table = simulate(POOL, budgets=BUDGETS, repetitions=50, progress=False)
-    text = in_short(table)
-    assert "wrong winner" in text
-    assert text.count("passive") == 1 + len(table[table["design"] == "passive"])
-    rows = plain_rows(table)
-    assert len(rows) == len(table)
-    assert all(not isinstance(v, float) or math.isfinite(v) for row in rows for v in row.values())
-
-
 def test_default_budgets_lie_inside_the_pool():
     for queries in (12, 40, 400):
         pool = population(queries)
@@ -279,7 +263,8 @@ def test_drawing_stops_at_the_first_look_that_is_significant(null, script):
 
 @pytest.fixture(scope="module")
 def labelled(demo, graded) -> pd.DataFrame:
-    return graded.merge(demo.judge(graded), on=["qid", "docno"])
+    some = graded[graded["qid"].isin([f"q{x}" for x in range(1, 61)])]
+    return some.merge(demo.judge(some), on=["qid", "docno"])
 
 
 def test_a_labelled_pool_has_the_values_of_its_runs(demo, labelled):

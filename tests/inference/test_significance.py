@@ -24,8 +24,7 @@ def by_range(difference, error, degrees, systems):
     return tukey_pvalues(difference, error, degrees, pvalues, systems)
 
 
-@pytest.mark.parametrize("systems", [3, 5, 40])
-@pytest.mark.parametrize("degrees", [1.0, 2.5, 7.0, 58.3, np.inf])
+@pytest.mark.parametrize(("systems", "degrees"), [(3, 1.0), (40, 2.5), (5, 7.0), (3, 58.3), (40, np.inf)])
 def test_the_studentised_range_is_scipys(systems, degrees):
     q = np.array([0.0, 0.1, 1.0, 2.5, 3.86, 6.0])
     expected = stats.studentized_range.sf(q, systems, degrees)
@@ -56,7 +55,7 @@ def test_certainty_and_ignorance():
     assert np.isnan(found[4])
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(SEEDS, st.integers(2, 6))
 def test_together_no_test_says_more_than_alone(seed, systems):
     rng = np.random.default_rng(seed)
@@ -70,11 +69,6 @@ def test_together_no_test_says_more_than_alone(seed, systems):
     assert (more >= found - 1e-9).all()
     if systems == 2:
         np.testing.assert_allclose(found, alone, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["tukey", "holm", "bonferroni", "fdr_bh"])
-def test_corrections_that_are_known(name):
-    check_correction(name)
 
 
 def test_an_unknown_correction():
@@ -100,6 +94,7 @@ def together(groups, systems):
     return found
 
 
+@settings(max_examples=40)
 @given(SEEDS, st.integers(1, 8), st.floats(0, 1))
 def test_groups_are_maximal_cliques_and_cover_every_pair(seed, systems, density):
     joined = np.triu(np.random.default_rng(seed).random((systems, systems)) < density, 1)

@@ -127,12 +127,11 @@ def test_the_variance_of_poisson_rounds_is_unbiased() -> None:
     assert claimed == pytest.approx(second - first**2, abs=1e-12)
 
 
-@pytest.mark.parametrize("draws", [2, 3, 4])
-def test_the_variance_of_uniform_single_draws_is_unbiased(draws: int) -> None:
+def test_the_variance_of_uniform_single_draws_is_unbiased() -> None:
     """Over all orders in which some of five instances can come one at a time."""
     value, claimed = [], []
-    for order in permutations(range(5), draws):
-        rounds = rounds_of([([i], [1 / (5 - t)]) for t, i in enumerate(order)], [1] * draws, False, 5)
+    for order in permutations(range(5), 3):
+        rounds = rounds_of([([i], [1 / (5 - t)]) for t, i in enumerate(order)], [1] * 3, False, 5)
         weighting, known = lur(rounds), np.where(rounds.drawn, VALUES[:5], 0.0)
         value.append(weighting.weights @ known)
         claimed.append(weighting.variance(known))
@@ -328,7 +327,7 @@ def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) 
     assert found.effective == pytest.approx(1, abs=1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.integers(0, 2**16))
 def test_areas_are_those_of_scikit_learn(seed: int) -> None:
     rng = np.random.default_rng(seed)

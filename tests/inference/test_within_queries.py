@@ -1,42 +1,18 @@
 """Corrections within queries: against their definitions by loops, and what they gain in a seeded simulation."""
 
 import numpy as np
-import pytest
 
 from pt_active.inference.documents import document_estimate
-from pt_active.inference.residuals import COMMON_SHARE, WithinQueries
+from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
-from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import Costs
 from pt_active.sampling.two_phase import draw_documents
 
 M, LENGTH = 60, 8
-
-
-def test_shift_coefficient_and_shared_variance_are_what_they_are_defined_as():
-    rng = np.random.default_rng(0)
-    query = np.array([0, 0, 0, 1, 1, 3])
-    pi = np.array([0.5, 1.0, 0.3, 0.0, 0.8, 0.4])
-    drawn = np.array([True, True, False, False, True, True])
-    design = DocumentDesign("successive", np.flatnonzero(pi), np.ones(4), pi)
-    sample = TwoPhase(design, Sample.once(np.ones(4)), drawn, 0.0)
-    error, slope = np.where(drawn, rng.normal(size=6), np.nan), rng.normal(size=6)
-    within = WithinQueries.of(query, sample, 0.3)
-    others = [[u for u in range(6) if u != z and query[u] == query[z]] for z in range(6)]
-    rate = [1 / (0.7 / 0.3 + sum(pi[u] for u in others[z])) if pi[z] else 0 for z in range(6)]
-    shift = np.array([rate[z] * sum(error[u] for u in others[z] if drawn[u]) for z in range(6)])
-    np.testing.assert_allclose(within.shift(error), shift)
-    total = sum(
-        slope[z] * (shift[z] + (error[z] - shift[z]) / pi[z] if drawn[z] else shift[z]) for z in range(6) if pi[z]
-    )
-    assert np.nansum(within.coefficient(slope) * error) == pytest.approx(total)
-    assert (within.coefficient(slope)[~drawn] == 0).all()
-    part = np.array([slope[z] * rate[z] * error[z] * (1 - pi[z]) / pi[z] if drawn[z] else 0 for z in range(6)])
-    shared = [sum(part[z] * part[u] for z in range(6) for u in others[z] if query[z] == x) for x in range(4)]
-    np.testing.assert_allclose(within.shared_variance(slope, error, 4), shared, atol=1e-15)
 
 
 def errors_in_common(seed, common):
@@ -50,7 +26,7 @@ def errors_in_common(seed, common):
     return pool, form.values[(latent > 0).astype(int)], Variables.of(form, np.full((M * LENGTH, 2), 0.5))
 
 
-def squared_errors(pool, truth, variables, repetitions=400):
+def squared_errors(pool, truth, variables, repetitions=200):
     """Mean squared errors of the difference without and with correction, and the mean of its stated variance."""
     cost, contrast = np.ones(len(truth)), np.array([1.0, -1.0])
     prices, sizes = Costs(pool.indptr, cost, 0.0), document_sizes(pool, variables, cost, RoundSettings("successive"))
