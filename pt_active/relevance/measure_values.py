@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import ir_measures
 import ir_measures.measures as irm
@@ -59,36 +60,19 @@ def _is_ours(measure: irm.Measure) -> bool:
 
 
 def _values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
-    """The values for a ranked run and checked qrels, indexed by qid."""
-    return (_rank_form_values if has_rank_form(measure) else _pool_values)(run, qrels, measure)
-
-
-def _pool_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
-    """The values of a measure that also depends on judged documents outside the run, indexed by qid."""
-    evaluate = evaluator(measure, int(qrels["label"].max()))
+    """The values for the queries of a ranked run that checked qrels have, indexed by qid."""
     run = run.loc[run["qid"].isin(qrels["qid"]), ["qid", "docno", "rank"]]
-    documents = qrels.merge(run, how="outer", on=["qid", "docno"])
-    documents["label"], documents["rank"] = documents["label"].fillna(0), documents["rank"].fillna(-1) + 1
-    return pd.Series(
-        {
-            str(qid): evaluate(group[["label"]].to_numpy(np.int64).T, group[["rank"]].to_numpy(np.int32).T)[0, 0]
-            for qid, group in documents.groupby("qid")
-        }
-    )
-
-
-def _rank_form_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
-    """The values of an additive or cascade measure for a ranked run and checked qrels, indexed by qid."""
-    run = run[run["qid"].isin(qrels["qid"])]
-    if run.empty:
-        return pd.Series(dtype=np.float64)
-    label = run[["qid", "docno"]].merge(qrels, how="left", on=["qid", "docno"])["label"].fillna(0).to_numpy(np.int64)
-    query, qids = pd.factorize(run["qid"])
-    indptr = np.searchsorted(query, np.arange(len(qids) + 1))
-    ranks = run[["rank"]].to_numpy(dtype=np.int32).T + np.int32(1)
-    max_grade = int(qrels["label"].max())
-    values = document_moments(measure, indptr, np.ascontiguousarray(ranks), np.eye(max_grade + 1)[label], max_grade)
-    return pd.Series(values[:, 0], index=qids)
+    documents = qrels[qrels["qid"].isin(run["qid"])].merge(run, how="outer", on=["qid", "docno"])
+    label = documents["label"].fillna(0).to_numpy(np.int64)
+    ranks = documents[["rank"]].fillna(-1).to_numpy(np.int32).T + 1
+    query, qids = pd.factorize(documents["qid"])
+    indptr, max_grade = np.searchsorted(query, np.arange(len(qids) + 1)), int(qrels["label"].max())
+    if has_rank_form(measure):
+        values = document_moments(measure, indptr, ranks, np.eye(max_grade + 1)[label], max_grade)[:, 0]
+    else:
+        evaluate = evaluator(measure, max_grade)
+        values = np.array([evaluate(label[None, a:b], ranks[:, a:b])[0, 0] for a, b in pairwise(indptr)])
+    return pd.Series(values, index=qids, dtype=np.float64)
 
 
 class ActiveProvider(providers.Provider):

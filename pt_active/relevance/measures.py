@@ -136,8 +136,9 @@ def _by_name(name: str) -> irm.Measure:
         try:
             (parsed,) = ir_measures.parse_trec_measure(name)
         except ValueError as error:
-            meant = _meant(name)
-            ask = f"did you mean {meant}?" if meant else "write it as ir_measures does, such as DCG@10, nDCG@10, AP"
+            names = {each.lower(): measure.NAME for each, measure in irm.registry.items()}
+            near = difflib.get_close_matches(re.split(r"[(@_\d]", name.strip().lower())[0], names, n=1)
+            ask = f"did you mean {names[near[0]]}?" if near else "write it as ir_measures does, such as DCG@10 or AP"
             raise ValueError(f"unknown measure {shown(name)}; {ask}") from error
     known = RANK_FORMS.get(str(parsed.NAME))
     return parsed if known is None else type(known.measure)(**parsed.params)
@@ -168,21 +169,6 @@ def _register() -> None:
     """Let `ir_measures` parse the names of the measures in `RANK_FORMS`, where it has no measure of that name."""
     for name, known in RANK_FORMS.items():
         irm.registry.setdefault(name, known.measure)
-
-
-def _meant(name: str) -> str:
-    """The measure whose name is nearest to one that is unknown, with its parameters; empty if none is near."""
-    parts = re.fullmatch(r"\s*([A-Za-z_]+?)_*(\(.*\))?\s*[@_]?\s*(\d+)?\s*", name)
-    if parts is None:
-        return ""
-    word, parameters, cutoff = parts.groups()
-    names = {each.lower(): each for each in irm.registry}
-    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.65)
-    meant = "".join([names[near[0]], parameters or "", f"@{cutoff}" if cutoff else ""]) if near else ""
-    try:
-        return str(_written(meant)) if meant else ""
-    except (KeyError, ValueError):
-        return ""
 
 
 def _check_parameters(measure: irm.Measure) -> None:

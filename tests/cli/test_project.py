@@ -322,7 +322,7 @@ def test_texts_count_of_documents_that_can_be_judged(files):
         ((), "pass --run NAME=FILE, once for each ranker (or --answers); and --train-qrels, past judgments, or "),
         ((*RUNS, "--budget", "9"), "pass --train-qrels, past judgments, or --judge, labels of an LLM, or without "),
         ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
-        ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG@5?"),
+        ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG?"),
     ],
 )
 def test_what_init_needs_is_said(files, words, said):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -150,7 +150,7 @@ class OrderedLogit:
     weights: np.ndarray  # float64[d], w
     centre: np.ndarray  # float64[d], the mean of each feature in training
     scale: np.ndarray  # float64[d], the standard deviation of each feature in training; 1 if the feature was constant
-    n: float  # the number of training documents, or the sum of their weights
+    n: int  # the number of training documents
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """float64[N, K], the probability of each grade that occurred in training."""
@@ -166,9 +166,7 @@ class OrderedLogit:
         return widened(self.probabilities(features), self.grades, max_grade, self.n)
 
 
-def fit_ordered_logit(
-    features: np.ndarray, labels: np.ndarray, prior_scale: float, weights: np.ndarray | None = None
-) -> OrderedLogit:
+def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: float) -> OrderedLogit:
     """Fit by maximum a posteriori with ``w ~ N(0, prior_scale²)``; a warning if the optimiser stops early."""
     from scipy.special import logit
 
@@ -179,18 +177,14 @@ def fit_ordered_logit(
     marginal = logit(np.cumsum(np.bincount(codes))[:-1] / len(codes))
     start = np.concatenate([marginal[:1], np.log(np.diff(marginal)), np.zeros(features.shape[1])])
     standardised = np.where(scale == spread, (features - centre) / scale, 0.0)
-    arguments = standardised, codes, prior_scale, weights
+    arguments = standardised, codes, prior_scale
     fitted = optimum(ordered_logit_objective, start, arguments, "ordered logit")
-    cuts, n = len(grades) - 1, len(labels) if weights is None else max(float(weights.sum()), 1.0)
-    return OrderedLogit(grades, _thresholds(fitted[:cuts]), fitted[cuts:], centre, scale, n)
+    cuts = len(grades) - 1
+    return OrderedLogit(grades, _thresholds(fitted[:cuts]), fitted[cuts:], centre, scale, len(labels))
 
 
 def ordered_logit_objective(
-    parameters: np.ndarray,
-    features: np.ndarray,
-    codes: np.ndarray,
-    prior_scale: float,
-    weights: np.ndarray | None = None,
+    parameters: np.ndarray, features: np.ndarray, codes: np.ndarray, prior_scale: float
 ) -> tuple[float, np.ndarray]:
     """Negative log posterior and gradient; ``log σ(u) + log σ(−l) + log(1 − e^{l−u})`` does not cancel in tails."""
     from scipy.special import expit
@@ -202,8 +196,6 @@ def ordered_logit_objective(
     loglik = -np.logaddexp(0, -upper) - np.logaddexp(0, lower) + np.log(-np.expm1(lower - upper))
     gap = np.exp(lower - upper) / -np.expm1(lower - upper)
     by_upper, by_lower = expit(-upper) + gap, -expit(lower) - gap
-    if weights is not None:
-        loglik, by_upper, by_lower = weights * loglik, weights * by_upper, weights * by_lower
     value = -loglik.sum() + (slopes**2).sum() / (2 * prior_scale**2)
     by_threshold = -np.bincount(codes, by_upper, cuts + 1)[:-1] - np.bincount(codes, by_lower, cuts + 1)[1:]
     by_slope = features.T @ (by_upper + by_lower) + slopes / prior_scale**2
@@ -223,20 +215,15 @@ def _thresholds(cut_parameters: np.ndarray) -> np.ndarray:
     return np.cumsum(np.concatenate([cut_parameters[:1], np.exp(cut_parameters[1:])]))
 
 
-class Reliability(NamedTuple):
-    """The frequency of a grade among documents that give it similar probabilities, for R pairs of a grade and a bin."""
+def reliability(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """The frequency of a grade among documents that give it similar probabilities.
 
-    grade: np.ndarray  # int64[R], the grade
-    low: np.ndarray  # float64[R], the lower end of the bin of probabilities, included
-    high: np.ndarray  # float64[R], the upper end of the bin, included only if it is 1
-    n: np.ndarray  # int64[R], the number of documents in the bin, at least 1
-    predicted: np.ndarray  # float64[R], the mean probability of the grade in the bin
-    observed: np.ndarray  # float64[R], the share of documents in the bin that have the grade
-
-
-def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> Reliability:
-    """Compare probabilities with frequencies, grade by grade, in bins of equal width."""
-    n_grades = probabilities.shape[1]
+    Returns:
+        Columns of a row for each grade and each of ten bins that holds documents: ``grade``, the ends ``low`` and
+        ``high`` of the bin, how many documents it has, ``n``, their mean probability ``predicted``, and the share
+        ``observed`` of them that have the grade.
+    """
+    n_grades, bins = probabilities.shape[1], 10
     within = np.minimum((probabilities * bins).astype(np.int64), bins - 1)
     cell = (within + bins * np.arange(n_grades)).ravel()
     hit = (labels[:, None] == np.arange(n_grades)).ravel()
@@ -244,4 +231,5 @@ def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -
     held = np.flatnonzero(n)
     grade, place = np.divmod(held, bins)
     predicted, observed = (np.bincount(cell, x, len(n))[held] / n[held] for x in (probabilities.ravel(), hit))
-    return Reliability(grade, place / bins, (place + 1) / bins, n[held], predicted, observed)
+    ends = {"grade": grade, "low": place / bins, "high": (place + 1) / bins, "n": n[held]}
+    return ends | {"predicted": predicted, "observed": observed}

@@ -14,7 +14,7 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_labels
 from pt_active.relevance.grades.models import check_unjudged
-from pt_active.relevance.grades.validation import FOLDS, Slope, log_likelihood, out_of_fold, some_queries
+from pt_active.relevance.grades.validation import FOLDS, Slope, log_likelihood, out_of_fold
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ class GradeReport:
 
         Args:
             model: A grade model with ``fit``, which is not changed.
-            run: The training run, of at least two judged queries. If it has more than 20,000 labels, a random part of
-                the queries is used.
+            run: The training run, of at least two judged queries.
             qrels: ``qid, docno, label``; -1 counts as no label, -2 as grade 0.
             folds: The number of folds of queries.
             unjudged: ``"nonrelevant"`` takes documents without a label for grade 0.
@@ -86,8 +85,6 @@ class GradeReport:
         check_pairs(frame, "the training run")
         labels = document_labels(frame, checked_qrels(qrels, model.max_grade), "the training run")
         labels = np.maximum(labels, 0) if unjudged == "nonrelevant" else labels
-        use = some_queries(frame, labels)
-        frame, labels = frame[use].reset_index(drop=True), labels[use]
         return cls._of(out_of_fold(model, frame, labels, folds), labels, frame["qid"].to_numpy(dtype=object))
 
     @classmethod
@@ -99,7 +96,7 @@ class GradeReport:
             n_unjudged=len(labels) - len(known),
             likelihood=float(np.exp(log_likelihood(grades, known).mean())),
             slope=Slope.of(grades, known, qid[judged]),
-            reliability=pd.DataFrame(fitting.reliability(grades, known)._asdict()),
+            reliability=pd.DataFrame(fitting.reliability(grades, known)),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -108,16 +105,12 @@ class GradeReport:
         slope = {"slope": self.slope.value, "slope_low": self.slope.low, "slope_high": self.slope.high}
         return pd.DataFrame([row | slope])
 
-    def reliability_by_grade(self) -> pd.DataFrame:
-        """The reliability table for reading: a row per bin, a column per grade, ``observed (n)`` in each cell."""
-        table = self.reliability
-        shown = [f"{share:.2f} ({n:,})" for share, n in zip(table["observed"], table["n"], strict=True)]
-        bins = [f"{low:.1f}–{high:.1f}" for low, high in zip(table["low"], table["high"], strict=True)]
-        columns = {"predicted": bins, "grade": [f"grade {g}" for g in table["grade"]], "observed": shown}
-        return pd.DataFrame(columns).pivot(index="predicted", columns="grade", values="observed").fillna("")
-
     def __str__(self) -> str:
-        table = self.reliability_by_grade().rename_axis(index=None, columns=None).to_string()
+        rows = self.reliability.itertuples()
+        cells = {
+            (f"{row.low:.1f}–{row.high:.1f}", f"grade {row.grade}"): f"{row.observed:.2f} ({row.n:,})" for row in rows
+        }
+        table = pd.Series(cells).unstack(fill_value="").to_string()
         uniform = 1 / (self.reliability["grade"].max() + 1)
         lines = [
             f"Grades of {self.n_judged:,} judged documents ({self.n_unjudged:,} without a label left out)",

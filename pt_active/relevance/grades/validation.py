@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,28 +15,7 @@ from pt_active.frames.columns import grade_columns
 
 FOLDS = 5  # The number of folds of queries, at most
 
-MAX_VALIDATED = 20_000  # With more judged documents, a random part of the queries is enough to compare models
-
 _CONFIDENCE = 0.95
-
-Model = Callable[[np.ndarray], np.ndarray]
-"""Some of the documents, bool[N], or their places → their grades, float64[n, G+1]."""
-
-Fit = Callable[[np.ndarray], Model | None]
-"""Documents to learn from, bool[N] → a model of their labels; None if there are none."""
-
-
-def some_queries(frame: pd.DataFrame, labels: np.ndarray, most: int = MAX_VALIDATED) -> np.ndarray:
-    """bool[N], the documents of random queries that hold about ``most`` labels; all if there are no more."""
-    judged = int((labels >= 0).sum())
-    if judged <= most:
-        return np.ones(len(frame), dtype=bool)
-    qids, query = np.unique(frame["qid"].to_numpy(dtype=object), return_inverse=True)
-    order = np.random.default_rng(0).permutation(len(qids))
-    held = np.cumsum(np.bincount(query, labels >= 0)[order])
-    chosen = np.zeros(len(qids), dtype=bool)
-    chosen[order[: max(int(np.searchsorted(held, most)) + 1, 2)]] = True
-    return np.asarray(chosen[query])
 
 
 def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -51,37 +30,22 @@ def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, 
         yield ~test, test
 
 
-def cross_fitted(fit: Fit, qid: np.ndarray, folds: int = FOLDS) -> np.ndarray:
-    """float64[N, G+1], the grades of each document from a model of the other folds; NaN where none could be fitted."""
-    grades: np.ndarray | None = None
-    for train, test in folds_of(qid, folds):
-        if (model := fit(train)) is not None:
-            given = model(test)
-            grades = np.full((len(qid), given.shape[1]), np.nan) if grades is None else grades
-            grades[test] = given
-    if grades is None:
-        raise ValueError("cross-validation needs judged documents of at least 2 queries")
-    return grades
-
-
 def out_of_fold(model: Any, frame: pd.DataFrame, labels: np.ndarray, folds: int = FOLDS) -> np.ndarray:
-    """float64[N, G+1], the grades that copies of a model give to the queries that they have not learned from."""
-    qrels = frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
+    """float64[N, G+1], the grades that copies of a model give to the queries that they have not learned from.
 
-    def fit(train: np.ndarray) -> Model | None:
-        if not (labels[train] >= 0).any():
-            return None
-        part = copy.copy(model).fit(frame[train], qrels[qrels["qid"].isin(frame.loc[train, "qid"])])
-
-        def grades(test: np.ndarray) -> np.ndarray:
-            graded = part.transform(frame[test])
-            return graded[grade_columns(graded.columns)].to_numpy(dtype=np.float64)
-
-        return grades
-
+    They are NaN where no other fold has a label.
+    """
+    qrels, graded = frame[["qid", "docno"]].assign(label=labels)[labels >= 0], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return cross_fitted(fit, frame["qid"].to_numpy(dtype=object), folds)
+        for train, test in folds_of(frame["qid"].to_numpy(dtype=object), folds):
+            if (labels[train] >= 0).any():
+                part = copy.copy(model).fit(frame[train], qrels[qrels["qid"].isin(frame.loc[train, "qid"])])
+                found = part.transform(frame[test])
+                graded.append(found[grade_columns(found.columns)].set_axis(np.flatnonzero(test)))
+    if not graded:
+        raise ValueError("cross-validation needs judged documents of at least 2 queries")
+    return np.asarray(pd.concat(graded).reindex(np.arange(len(frame))).to_numpy(dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -106,7 +70,8 @@ class Slope:
             return cls(np.nan, -np.inf, np.inf)
         value = float(centred @ labels) / spread
         residual = labels - labels.mean() - value * centred
-        error = _clustered_error(residual * centred / spread, query)
+        by_query = np.bincount(query, residual * centred / spread)
+        error = float(np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query))
         reach = float(t.ppf((1 + _CONFIDENCE) / 2, len(queries) - 1)) * error
         return cls(value, value - reach, value + reach)
 
@@ -115,10 +80,3 @@ def log_likelihood(grades: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """float64[n], the logarithm of the probability that each document's label had."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(grades[np.arange(len(labels)), labels]))
-
-
-def _clustered_error(parts: np.ndarray, query: np.ndarray) -> float:
-    """The standard error of a sum of parts, float64[n], that are independent between queries, int64[n]."""
-    by_query = np.bincount(query, parts)
-    few = len(by_query) < 2
-    return np.inf if few else float(np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query))

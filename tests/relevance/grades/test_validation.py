@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades
 from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
-from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold, some_queries
+from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold
 
 COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
@@ -67,15 +67,6 @@ class TestValidation:
             model = PriorGrades(3).fit(JUDGED[train], JUDGED[train][["qid", "docno", "label"]])
             np.testing.assert_array_equal(got[test], model.transform(JUDGED[test]).filter(like="grade_"))
         assert (tested == 1).all()
-
-    def test_some_queries_are_whole_and_enough(self):
-        labels = JUDGED["label"].to_numpy()
-        use = some_queries(JUDGED, labels, 100)
-        assert not set(JUDGED["qid"][use]) & set(JUDGED["qid"][~use])
-        assert 100 <= use.sum() <= 130
-        assert some_queries(JUDGED, labels).all()
-        # Models can be compared on two queries at least, however many labels one of them has.
-        assert JUDGED["qid"][some_queries(JUDGED, labels, 1)].nunique() == 2
 
     def test_the_slope_covers_the_true_one_as_often_as_it_says(self):
         rng, covered = np.random.default_rng(0), 0
