@@ -56,8 +56,8 @@ DCG: discount one rank too deep [test_measures]
     1 / np.log2(rank + 1) => 1 / np.log2(rank + 2)
 ERR: surely stopped by the highest grade [test_measures]
     / 2.0**max_rel, 1 => / (2.0**max_rel - 1), 1
-additive moments: cut a rank early [test_moments]
-    if 0 < rank <= depth else 0.0 => if 0 < rank < depth else 0.0
+additive measures: cut a rank early [test_moments]
+    np.r_[0.0, form.weights, 0.0] => np.r_[0.0, form.weights[:-1], 0.0, 0.0]
 cascade moments: cross term once [test_moments]
     2.0 * cross * tails[i] => cross * tails[i]
 cascade moments: chance of reaching not squared [test_moments]
@@ -71,9 +71,9 @@ bounds: the last rank that counts is not compared [test_bounds]
 bounds: a positive weight for the smallest value [test_bounds]
     ends = low * contrast, high * contrast => ends = low * np.abs(contrast), high * np.abs(contrast)
 bounds: the least of a sum by the best grades [test_bounds]
-    bounds[0, x] += min( => bounds[0, x] += max(
+    return np.minimum(*ends), np.maximum(*ends) => return np.maximum(*ends), np.minimum(*ends)
 nDCG: ideal ranking beyond the cutoff [test_moments]
-    if place >= cutoff: => if place > 9999:
+    min(count[grade], cutoff - place) => count[grade]
 log-length cost: averages one a document [test_pool]
     len(np.unique(query)) / cost.sum() => len(query) / cost.sum()
 F: eta of precision and recall swapped [test_losses]
@@ -96,7 +96,7 @@ classes: the covariate moves every class alike [test_classes]
     shift[0] + shift[1] * covariate[z] => shift[0] + covariate[z]
 # Sampling
 clipped probabilities: certain units cost nothing [test_error_curve]
-    (budget - self.certain[certain]) / self.rest => budget / self.rest
+    budget - float(cost[certain].sum()), size => budget, size
 priority sampling: threshold of the last drawn [test_draws]
     np.take_along_axis(priority, distinct, axis=1) => np.take_along_axis(priority, distinct - 1, axis=1)
 draws to a budget: what just fits is left out [test_draws]
@@ -120,7 +120,7 @@ Monte Carlo error: none for a share of 0 [test_replay]
 pivotal draws: holder and rival swapped above 1 [test_steps]
     (2.0 - both) < 1.0 - held: => (2.0 - both) < 1.0 - inclusion[rival]:
 document design: inclusion not given its query is open [test_document_design]
-    drawn / opening[query] => drawn
+    planned / opening[query] => planned
 depths: chances move without regard to cost [test_depths]
     chance[other] -= moved / swing[other] => chance[other] -= moved / swing[one]
 depths: a cut query forgets that it might have stayed whole [test_depths]
@@ -132,7 +132,7 @@ differences of cascades: a document whose gradient vanishes is never drawn [test
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
     law.inclusion(rate * threshold) => law.inclusion(rate)
 two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
-    next(priorities(opening, price, [budget], 1, rng, UNIFORM)) => next(priorities(opening, price, [budget], 1, rng))
+    price, [budget], 1, rng, UNIFORM)).first => price, [budget], 1, rng)).first
 successive sampling: the inclusion of uniform clocks [test_laws]
     lambda rate: -np.expm1(-rate) => lambda rate: np.minimum(1.0, rate)
 successive sampling: uniform clocks [test_laws]
@@ -144,13 +144,11 @@ successive draws: chance at the planned threshold, not where drawing ended [test
 successive draws: threshold of the last drawn [test_successive]
     self.priority[order[documents]] => self.priority[order[max(documents - 1, 0)]]
 successive draws: rates are the planned chances [test_successive]
-    -np.log1p(-planned)) => planned)
+    else -np.log1p(-planned) => else planned
 successive draws: the budget is planned as if all could be certain [test_successive]
-    spend / MAX_PLANNED_PROBABILITY) => spend)
+    spend / most) => spend)
 successive draws: opening paid by every document [test_successive]
     self.overhead * first)) => self.overhead))
-successive draws: the order ends before the budget [test_successive]
-    most = 2 * budget / self => most = 0.2 * budget / self
 successive sizes: no share for the range [test_successive]
     (1 - RANGE_SHARE) * by_model / by_model.sum() + RANGE_SHARE * by_range / by_range.sum() => by_model / by_model.sum()
 openings: not paid for by the budget of the documents [test_document_design test_successive]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -28,8 +29,9 @@ from pt_active.frames.trec import read_qrels, read_run
 from pt_active.inference.residuals import steps
 from pt_active.inference.rounds import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance._revealed_kernels import log_chances
 from pt_active.relevance.measures import parse_measure
-from pt_active.relevance.revealed import form_of, learned_prior
+from pt_active.relevance.revealed import LOG_PRIOR, revealed_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.drawings import RoundSettings, usual_variance
 
@@ -124,14 +126,15 @@ def fitted_leniency(grades: np.ndarray, label: np.ndarray, query: np.ndarray) ->
     """
     order = np.argsort(query, kind="stable")
     indptr = np.r_[0, np.cumsum(np.unique(query, return_counts=True)[1])]
-    form = form_of("", grades.shape[1] - 1, lambda labels, ranks: labels[:, :1] * 0.0)
+    form = revealed_form(parse_measure("AP"), grades.shape[1] - 1)
     belief, label = np.ascontiguousarray(grades[order]), label[order].astype(np.int64)
+    of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
     def likelihood(leniency: float) -> float:
-        lenient = form.lenient(leniency)
-        prior = lenient.log_prior
-        logs = learned_prior(lenient, indptr, belief, label)
-        return float((np.logaddexp.reduce(logs, axis=1) - np.logaddexp.reduce(prior)).sum())
+        factors, logs = replace(form, leniency=leniency).factors, np.tile(LOG_PRIOR, (len(indptr) - 1, 1))
+        for z in np.flatnonzero(label >= 0):
+            log_chances(belief[z], factors, label[z], logs[of[z]])
+        return float((np.logaddexp.reduce(logs, axis=1) - np.logaddexp.reduce(LOG_PRIOR)).sum())
 
     return float(max(LENIENCIES, key=likelihood))
 

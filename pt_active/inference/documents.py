@@ -21,7 +21,7 @@ from pt_active.inference.ties import is_rounding
 from pt_active.relevance.digits import rounded
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, SURPRISES
-from pt_active.sampling.pools import DocumentPool, Variables, gradients
+from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.surprises import cautious_error
@@ -204,7 +204,7 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
         gain = pool.cautious(design.order, square, pool.differs(contrast), REVEALED_VARIANCE)
     else:
         cautious = hedged(variables, (contrast @ pool.gradients(mean))[None, :], DEFENSIVE_VARIANCE)
-        gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
+        gradient = contrast @ pool.gradients(mean, cautious.variance)
         gain = (pool.weight[pool.query] * gradient) ** 2 * cautious.variance
     return expected_variance(pool, design, gain)
 

@@ -163,7 +163,8 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
         (gain,) = surprise_gains(seen, grades, pair_form(len(seen.ranks))[None], REVEALED_VARIANCE)
         return np.asarray(gain * seen.ever_differs()[seen.query])
     if isinstance(seen, RevealedPool):
-        return np.asarray(seen.weight[seen.query] ** 2 * seen.mean_squares(seen.judging_order(grades), grades))
+        square = seen.mean_squares(seen.judging_order(grades), grades, pair_form(len(seen.ranks)))
+        return np.asarray(seen.weight[seen.query] ** 2 * square)
     sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0))
     if seen.form.family == "additive":
         return sizes.gain

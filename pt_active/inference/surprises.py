@@ -16,7 +16,7 @@ from pt_active.inference.agreement import one_by_one
 from pt_active.relevance.classes import InClasses, standardised
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import TwoPhase
-from pt_active.sampling.surprises import compiled, in_classes
+from pt_active.sampling.surprises import in_classes
 
 FOLDS = 5  # Parts of the queries; what corrects the model of a part is fitted to the labels of the others
 
@@ -193,9 +193,9 @@ def _kinds_of(classes: InClasses) -> tuple[_Told, _Told]:
     known = int((classes.known >= 0).sum())
     shape = len(classes.ranks), len(classes.indptr) - 1, known, classes.logits.shape[1] + 1
     usual, single = _Told.empty(*shape), _Told.empty(*shape)
-    pooled, prior = compiled(classes), classes.told_by_labels()
-    told_by_labels(classes.indptr, pooled, prior, tuple(usual))
-    told_if_single(classes.indptr, pooled, prior, tuple(single))
+    prior = classes.told_by_labels()
+    told_by_labels(classes.indptr, classes.compiled, prior, tuple(usual))
+    told_if_single(classes.indptr, classes.compiled, prior, tuple(single))
     return usual, single
 
 

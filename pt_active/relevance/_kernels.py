@@ -3,9 +3,8 @@
 The documents of query x are ``indptr[x]:indptr[x+1]``. The rank weights ``d(i)`` and ``u(i)`` are those of the ranks
 1, 2, …; deeper ranks do not count. The document variables are independent given the query.
 
-Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], grades float64[N, G+1], values float64[G+1],
-contrast float64[k], weights float64[L], order int64[n], observed float64[N]; what is written is mean float64[m, k],
-covariance float64[m, k, k], gradient and step float64[k, N].
+Shapes: indptr int64[m+1], ranks int32[k, N], variable float64[N, 2], weights float64[L], order int64[n], observed
+float64[N]; what is written is mean float64[m, k], covariance float64[m, k, k], gradient and step float64[k, N].
 """
 
 from __future__ import annotations
@@ -17,47 +16,6 @@ from pt_active.frames.compiling import compiled
 _MIN_REACH = 1e-200  # If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles
 
 _compiled = compiled(nogil=True, error_model="numpy")
-
-
-@_compiled
-def additive_moments(indptr, ranks, grades, values, weights, mean, covariance):  # type: ignore[no-untyped-def]
-    """Write the moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12] to ``mean`` and ``covariance``."""
-    k = ranks.shape[0]
-    depth = len(weights)
-    discount = np.zeros(k)
-    for x in range(len(indptr) - 1):
-        for z in range(indptr[x], indptr[x + 1]):
-            mu = 0.0
-            square = 0.0
-            for g in range(len(values)):
-                mu += grades[z, g] * values[g]
-                square += grades[z, g] * (values[g] * values[g])
-            variance = max(square - mu * mu, 0.0)
-            for a in range(k):
-                rank = ranks[a, z]
-                discount[a] = weights[rank - 1] if 0 < rank <= depth else 0.0
-                mean[x, a] += discount[a] * mu
-            for a in range(k):
-                for b in range(a + 1):
-                    covariance[x, a, b] += discount[a] * discount[b] * variance
-        for a in range(k):
-            for b in range(a):
-                covariance[x, b, a] = covariance[x, a, b]
-
-
-@_compiled
-def additive_bounds(indptr, ranks, contrast, values, weights, bounds):  # type: ignore[no-untyped-def]
-    """Write the least and the most that ``Σ_z Σ_s c_s d_s(z) gain(y_z)`` can be to ``bounds``, float64[2, m]."""
-    depth = len(weights)
-    least, most = values.min(), values.max()
-    for x in range(len(indptr) - 1):
-        for z in range(indptr[x], indptr[x + 1]):
-            weight = 0.0
-            for a in range(len(contrast)):
-                if 0 < ranks[a, z] <= depth:
-                    weight += contrast[a] * weights[ranks[a, z] - 1]
-            bounds[0, x] += min(weight * least, weight * most)
-            bounds[1, x] += max(weight * least, weight * most)
 
 
 @_compiled
@@ -225,26 +183,23 @@ def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # ty
 def revealed(indptr, ranks, variable, observed, order, weights, step):  # type: ignore[no-untyped-def]
     """The change of a cascade's expectation at each label along ``order``, into ``step``, float64[k, N]."""
     k, depth = ranks.shape[0], len(weights)
-    by_rank = np.empty((k, depth), dtype=np.int64)
+    by_rank = np.empty(depth, dtype=np.int64)
     moment = np.empty((k, 2, depth))
     length = np.empty(k, dtype=np.int64)
+    before, tails = np.empty(k), np.empty(depth)
     place = 0
     for x in range(len(indptr) - 1):
         if place == len(order) or order[place] >= indptr[x + 1]:
             continue
         for s in range(k):
-            length[s] = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, by_rank[s], moment[s])
+            length[s] = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, by_rank, moment[s])
+            before[s] = _tails(length[s], moment[s, 0], weights, tails)
         while place < len(order) and order[place] < indptr[x + 1]:
             z = order[place]
             for s in range(k):
-                at = ranks[s, z] - 1
-                if not 0 <= at < depth:
-                    continue
-                tail, reach = 0.0, 1.0
-                for i in range(length[s] - 1, at, -1):
-                    tail = weights[i] * moment[s, 0, i] + (1.0 - moment[s, 0, i]) * tail
-                for i in range(at):
-                    reach *= 1.0 - moment[s, 0, i]
-                step[s, z] = (observed[z] - moment[s, 0, at]) * reach * (weights[at] - tail)
-                moment[s, 0, at] = observed[z]
+                if 0 < ranks[s, z] <= depth:
+                    moment[s, 0, ranks[s, z] - 1] = observed[z]
+                    after = _tails(length[s], moment[s, 0], weights, tails)
+                    step[s, z] = after - before[s]
+                    before[s] = after
             place += 1

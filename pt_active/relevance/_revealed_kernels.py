@@ -3,8 +3,8 @@
 The documents of query x are ``indptr[x]:indptr[x+1]``. What is not known yet is averaged over seeded label vectors.
 Each belongs to a class of leniency, which shifts the grades of all documents of its query by the same amount.
 
-Shapes: indptr int64[m+1], ranks int32[k, N], belief float64[N, G+1], label int64[N], known bool[N], key uint64[N],
-factors float64[C], prior float64[m, C], vectors int64[S], worth float64[G+1].
+Shapes: indptr int64[m+1], ranks int32[k, N], belief float64[N, G+1], label int64[N], key uint64[N], factors and prior
+float64[C], vectors int64[S], worth float64[G+1], queries int64[q], order int64[n].
 """
 
 from __future__ import annotations
@@ -43,6 +43,19 @@ def lenient(belief, factor, chances):  # type: ignore[no-untyped-def]
 
 
 @_compiled
+def _reached(left, chances):  # type: ignore[no-untyped-def]
+    """The place that a number in [0, 1) falls into, with these chances one after the other."""
+    place = 0
+    while place < len(chances) - 1 and left >= chances[place]:
+        left -= chances[place]
+        place += 1
+    # Rounding may leave a little above the sum: nothing that is impossible is drawn.
+    while place > 0 and chances[place] <= 0.0:
+        place -= 1
+    return place
+
+
+@_compiled
 def draw_vectors(belief, key, factors, vectors, first, labels):  # type: ignore[no-untyped-def]
     """Seeded label vectors of one query, written into labels int64[S, n]; factors float64[C] of the classes."""
     n, grades = belief.shape
@@ -51,15 +64,7 @@ def draw_vectors(belief, key, factors, vectors, first, labels):  # type: ignore[
         for c in range(len(factors)):
             lenient(belief[z], factors[c], chances[c])
         for s in range(len(vectors)):
-            left = uniform(key[z], first + s)
-            label = 0
-            while label < grades - 1 and left >= chances[vectors[s], label]:
-                left -= chances[vectors[s], label]
-                label += 1
-            # Rounding may leave a little above the sum: no label that is impossible is drawn.
-            while label > 0 and chances[vectors[s], label] <= 0.0:
-                label -= 1
-            labels[s, z] = label
+            labels[s, z] = _reached(uniform(key[z], first + s), chances[vectors[s]])
 
 
 @_compiled
@@ -84,109 +89,86 @@ def class_weights(logs, vectors, weights):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def learn_classes(indptr, belief, known, label, factors, prior):  # type: ignore[no-untyped-def]
-    """Add what known labels say about the classes of their queries to their log probabilities, float64[m, C]."""
-    for x in range(len(indptr) - 1):
-        for z in range(indptr[x], indptr[x + 1]):
-            if known[z]:
-                log_chances(belief[z], factors, label[z], prior[x])
+def revealed(pool, belief, classes, measure, shown, found):  # type: ignore[no-untyped-def]
+    """The expectation of nDCG or AP in some queries, and how each label along an order of their documents changes it.
 
-
-@_compiled
-def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, worth, is_ap, cutoff, start, step):  # type: ignore[no-untyped-def]
-    """The expectation of nDCG or AP, float64[m, k], and how each label along ``order`` changes it, float64[k, N]."""
-    k, samples = ranks.shape[0], len(vectors)
-    weights, logs = np.empty(samples), np.empty(len(factors))
+    ``pool`` is ``(indptr, ranks, key)``, ``classes`` ``(factors, vectors, prior)``, ``measure`` ``(worth, is_ap,
+    cutoff)`` and ``shown`` ``(queries, order, label)``. Written into is ``found``, float64[m, k] and float64[k, N].
+    """
+    (indptr, ranks, key), (factors, vectors, prior), (worth, is_ap, cutoff) = pool, classes, measure
+    (queries, order, label), (start, step) = shown, found
+    weights, after, place = np.empty(len(vectors)), np.empty(len(ranks)), 0
     form = (worth, np.argsort(-worth), is_ap, cutoff)
-    place = 0
-    for x in range(len(indptr) - 1):
+    for x in queries:
         a, b = indptr[x], indptr[x + 1]
-        end = place
-        while end < len(order) and order[end] < b:
-            end += 1
-        if b == a or (end == place and len(start) == 0):
+        if a == b:
             continue
-        labels = np.empty((samples, b - a), dtype=np.int64)
+        labels, logs = np.empty((len(vectors), b - a), dtype=np.int64), prior.copy()
         draw_vectors(belief[a:b], key[a:b], factors, vectors, 0, labels)
         query = documents_by_rank(ranks[:, a:b], cutoff)
-        state, totals, norm = _first_state(labels, query, form)
-        logs[:] = prior[x]
+        counts, values = _all_values(labels, query, form)
         class_weights(logs, vectors, weights)
-        before, after = np.zeros(k), np.zeros(k)
-        _average(state, norm, weights, before)
-        if len(start):
-            start[x] = before
-        for at in range(place, end):
-            z = order[at]
-            _reveal(labels, totals, state, norm, z - a, label[z], query, form)
+        _average(values, weights, start[x])
+        before = start[x].copy()
+        while place < len(order) and order[place] < b:
+            z = order[place]
+            for s in range(len(vectors)):
+                if labels[s, z - a] != label[z]:
+                    counts[s, labels[s, z - a]] -= 1
+                    counts[s, label[z]] += 1
+                    labels[s, z - a] = label[z]
+                    _values(labels[s], counts[s], query, form, values[s])
             log_chances(belief[z], factors, label[z], logs)
             class_weights(logs, vectors, weights)
-            _average(state, norm, weights, after)
-            for r in range(k):
+            _average(values, weights, after)
+            for r in range(len(ranks)):
                 step[r, z] = after[r] - before[r]
-                before[r] = after[r]
-        place = end
+            before[:] = after
+            place += 1
 
 
 @_compiled
 def measured(labels, ranks, worth, is_ap, cutoff):  # type: ignore[no-untyped-def]
     """NDCG or AP, float64[B, k], of one query for labels int64[B, n]; its ideal ranking may use all n documents."""
-    state, _, norm = _first_state(labels, documents_by_rank(ranks, cutoff), (worth, np.argsort(-worth), is_ap, cutoff))
-    for s in range(len(labels)):
-        for r in range(len(ranks)):
-            state[s, r] = state[s, r] / norm[s] if norm[s] > 0.0 else 0.0
-    return state
+    return _all_values(labels, documents_by_rank(ranks, cutoff), (worth, np.argsort(-worth), is_ap, cutoff))[1]
 
 
 @_compiled
-def _first_state(labels, query, form):  # type: ignore[no-untyped-def]
-    """DCG or sums of precisions, float64[S, k], how often each grade occurs, int64[S, G+1], and norms, float64[S]."""
-    (ranks, by_rank, length, discount), (worth, _, is_ap, _) = query, form
-    samples, k = len(labels), len(length)
-    state, norm = np.zeros((samples, k)), np.empty(samples)
-    totals = np.zeros((samples, len(worth)), dtype=np.int64)
-    for s in range(samples):
+def _all_values(labels, query, form):  # type: ignore[no-untyped-def]
+    """How often each grade occurs in label vectors, int64[S, G+1], and the measure of each ranker, float64[S, k]."""
+    counts, values = np.zeros((len(labels), len(form[0])), dtype=np.int64), np.empty((len(labels), len(query[0])))
+    for s in range(len(labels)):
         for z in range(labels.shape[1]):
-            totals[s, labels[s, z]] += 1
-        for r in range(k):
-            value, hits = 0.0, 0.0
-            for i in range(length[r]):
-                z = by_rank[r, i]
-                gain = worth[labels[s, z]]
-                if is_ap and gain > 0.0:
-                    hits += 1.0
-                    value += hits / ranks[r, z]
-                elif not is_ap:
-                    value += gain * discount[ranks[r, z] - 1]
-            state[s, r] = value
-        norm[s] = _norm(totals, s, discount, form)
-    return state, totals, norm
+            counts[s, labels[s, z]] += 1
+        _values(labels[s], counts[s], query, form, values[s])
+    return counts, values
 
 
 @_compiled
-def _reveal(labels, totals, state, norm, z, y, query, form):  # type: ignore[no-untyped-def]
-    """Give document z the label y in all label vectors, whose states and norms are changed with it."""
-    (ranks, by_rank, length, discount), (worth, _, is_ap, cutoff) = query, form
-    for s in range(len(labels)):
-        old = labels[s, z]
-        if old == y:
+def _values(label, count, query, form, value):  # type: ignore[no-untyped-def]
+    """Write the measure of each ranker, float64[k], for one label vector and how often it has each grade."""
+    (ranks, by_rank, length, discount), (worth, by_worth, is_ap, cutoff) = query, form
+    norm, place = 0.0, 0  # the number of relevant documents, or the DCG of the best ranking
+    for grade in by_worth:
+        if worth[grade] <= 0.0:
+            break
+        if is_ap:
+            norm += count[grade]
             continue
-        totals[s, old] -= 1
-        totals[s, y] += 1
-        labels[s, z] = y
-        change = worth[y] - worth[old]
-        if change == 0.0:
-            continue
-        for r in range(len(length)):
-            rank = ranks[r, z]
-            if 0 < rank <= cutoff:
-                by_one = (
-                    _precision_change(labels, s, r, ranks, by_rank, length, worth, rank)
-                    if is_ap
-                    else discount[rank - 1]
-                )
-                state[s, r] += change * by_one
-        norm[s] = _norm(totals, s, discount, form)
+        for _ in range(min(count[grade], cutoff - place)):
+            norm += worth[grade] * discount[place]
+            place += 1
+    for r in range(len(length)):
+        total, hits = 0.0, 0.0
+        for i in range(length[r]):
+            z = by_rank[r, i]
+            gain = worth[label[z]]
+            if is_ap and gain > 0.0:
+                hits += 1.0
+                total += hits / ranks[r, z]
+            elif not is_ap:
+                total += gain * discount[ranks[r, z] - 1]
+        value[r] = total / norm if norm > 0.0 else 0.0
 
 
 @_compiled
@@ -204,67 +186,24 @@ def documents_by_rank(ranks, cutoff):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _precision_change(labels, s, r, ranks, by_rank, length, worth, rank):  # type: ignore[no-untyped-def]
-    """By how much the sum of precisions grows if the document at a rank is relevant rather than not."""
-    hits, tail = 1.0, 0.0
-    for i in range(length[r]):
-        z = by_rank[r, i]
-        if worth[labels[s, z]] > 0.0:
-            if ranks[r, z] < rank:
-                hits += 1.0
-            elif ranks[r, z] > rank:
-                tail += 1.0 / ranks[r, z]
-    return hits / rank + tail
-
-
-@_compiled
-def _norm(totals, s, discount, form):  # type: ignore[no-untyped-def]
-    """The DCG of the best ranking of all documents of a query, or for AP the number of relevant ones."""
-    worth, by_worth, is_ap, cutoff = form
-    total = 0.0
-    place = 0
-    for grade in by_worth:
-        if worth[grade] <= 0.0:
-            break
-        if is_ap:
-            total += totals[s, grade]
-            continue
-        for _ in range(totals[s, grade]):
-            if place >= cutoff:
-                return total
-            total += worth[grade] * discount[place]
-            place += 1
-    return total
-
-
-@_compiled
-def _average(state, norm, weights, mean):  # type: ignore[no-untyped-def]
-    """The mean of ``state / norm`` over label vectors, 0 where the norm is 0; written into ``mean``, float64[k]."""
+def _average(values, weights, mean):  # type: ignore[no-untyped-def]
+    """Write the mean of the values of label vectors, float64[S, k], into float64[k]."""
     mean[:] = 0.0
-    for s in range(len(norm)):
-        if norm[s] > 0.0 and weights[s] > 0.0:
-            factor = weights[s] / norm[s]
-            for r in range(len(mean)):
-                mean[r] += factor * state[s, r]
+    for s in range(len(values)):
+        for r in range(len(mean)):
+            mean[r] += weights[s] * values[s, r]
 
 
 @_compiled
 def labellings(indptr, belief, key, factors, prior, first, labels):  # type: ignore[no-untyped-def]
     """Seeded labels int64[E, N]; classes of leniency occur in proportion to their chances, up to one labelling."""
-    number, classes = labels.shape[0], len(factors)
-    each = np.arange(classes)
-    weights = np.empty(classes)
-    vectors = np.empty(number, dtype=np.int64)
+    weights, vectors = np.empty(len(factors)), np.empty(len(labels), dtype=np.int64)
+    class_weights(prior, np.arange(len(factors)), weights)
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
         if a == b:
             continue
-        class_weights(prior[x], each, weights)
         start = uniform(key[a:b].min(), first - 1)
-        for e in range(number):
-            left = (e + start) / number
-            vectors[e] = 0
-            while vectors[e] < classes - 1 and left >= weights[vectors[e]]:
-                left -= weights[vectors[e]]
-                vectors[e] += 1
+        for e in range(len(labels)):
+            vectors[e] = _reached((e + start) / len(labels), weights)
         draw_vectors(belief[a:b], key[a:b], factors, vectors, first, labels[:, a:b])

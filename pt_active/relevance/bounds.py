@@ -6,7 +6,7 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
-from pt_active.relevance.moments import variable_values
+from pt_active.relevance.moments import discounts, variable_values
 
 UNIT_MEASURES = (
     *("AP", "Bpref", "Compat", "infAP", "IPrec", "Judged", "nDCG", "P", "R", "RBP", "Rprec", "RR"),
@@ -47,17 +47,16 @@ def contrast_bounds(
         return _summed(np.zeros((m, len(ranks))), np.ones((m, len(ranks))), contrast)
     form = rank_form(measure, max_grade, int(ranks.max(initial=0)))
     if form.family == "additive":
-        from pt_active.relevance import _kernels
-
-        bounds = np.zeros((2, m))
-        _kernels.additive_bounds(indptr, ranks, contrast, form.values, form.weights, bounds)
-        return bounds[0], bounds[1]
+        used, query = np.flatnonzero(contrast), np.repeat(np.arange(m), np.diff(indptr))
+        of_documents = document_bounds(form, contrast[used] @ discounts(form, ranks[used]))
+        low, high = (np.bincount(query, bound, m) for bound in of_documents)
+        return low, high
     least, most = (
         variable_values(form, indptr, ranks, np.full(ranks.shape[1], end))
         for end in (form.values.min(), form.values.max())
     )
     low, high = _summed(least, most, contrast)
-    differ = _differ(len(form.weights), indptr, ranks, contrast)
+    differ = differs(len(form.weights), indptr, ranks, contrast)
     return low * differ, high * differ
 
 
@@ -78,7 +77,7 @@ def _summed(low: np.ndarray, high: np.ndarray, contrast: np.ndarray) -> tuple[np
     return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
 
 
-def _differ(depth: int | None, indptr: np.ndarray, ranks: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def differs(depth: int | None, indptr: np.ndarray, ranks: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """bool[m], whether the contrast is anything but a difference of rankings that agree above the cutoff."""
     involved = np.flatnonzero(contrast)
     if len(involved) == 1 or contrast.sum() != 0:

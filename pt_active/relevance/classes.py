@@ -124,20 +124,19 @@ class InClasses:
         points, wide = _normal_points(_PLACED, top + 1), _normal_points(_TRIED, top + 1)
         found = np.empty((m, len(points), top + 1)), np.empty((m, len(points)))
         wide = wide * _class_kernels.WIDE * deviation
-        ranks, *rest = self.compiled
-        pool = ranks, self.key, self.logits, self.slope_covariate, self.known, *rest
-        _class_kernels.place_classes(self.indptr, pool, wide, points, deviation, found)
+        _class_kernels.place_classes(self.indptr, self.compiled, wide, points, deviation, found)
         return found
 
     @cached_property
-    def compiled(self) -> tuple[np.ndarray, int, int, tuple[object, ...]]:
-        """What `_class_kernels` takes of all queries: ranks, the cutoff, the number of label vectors, and the form."""
+    def compiled(self) -> tuple[object, ...]:
+        """The pool as compiled loops take it: ``(ranks, key, logits, covariate, known, cutoff, samples, form)``."""
         cutoff = np.iinfo(np.int32).max if self.form.cutoff is None else self.form.cutoff
         is_ap = self.form.compiled == "AP"
         number = int(np.diff(self.indptr).max(initial=0))
         discount = np.where(np.arange(number) < cutoff, 1 / np.log2(np.arange(number) + 2.0), 0.0)
         form = _worth(self.form), is_ap, np.r_[0.0, np.cumsum(discount)], *_nodes()
-        return np.ascontiguousarray(self.ranks, dtype=np.int32), cutoff, 0 if is_ap else self.vectors, form
+        ranks, samples = np.ascontiguousarray(self.ranks, dtype=np.int32), 0 if is_ap else self.vectors
+        return ranks, self.key, self.logits, self.slope_covariate, self.known, cutoff, samples, form
 
     @property
     def slope_covariate(self) -> np.ndarray:

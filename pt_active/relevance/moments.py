@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import ir_measures
 import ir_measures.measures as irm
@@ -28,15 +29,6 @@ class Moments:
     mean: np.ndarray  # float64[m, k], ``M(x)``
     covariance: np.ndarray  # float64[m, k, k], ``C(x)``
     monte_carlo_error: np.ndarray | None = None  # float64[m, k], the standard error of a sampled ``mean``
-
-    def of(self, systems: list[int]) -> Moments:
-        """The moments of some of the systems, in the given order."""
-        error = self.monte_carlo_error
-        return Moments(
-            self.mean[:, systems],
-            self.covariance[:, systems][:, :, systems],
-            None if error is None else error[:, systems],
-        )
 
 
 def label_moments(
@@ -71,16 +63,20 @@ def label_moments(
     """
     if not has_rank_form(measure):
         return _sampled(measure, indptr, ranks, grades, samples, seed, progress)
+    form, m, k = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0))), len(indptr) - 1, len(ranks)
+    variable = np.ascontiguousarray(product(grades, np.column_stack([form.values, form.values**2])))
+    if form.family == "additive":
+        mean, covariance = variable_values(form, indptr, ranks, variable[:, 0]), np.empty((m, k, k))
+        query, discount = np.repeat(np.arange(m), np.diff(indptr)), discounts(form, ranks)
+        variance = np.maximum(variable[:, 1] - variable[:, 0] ** 2, 0.0)
+        for a, b in combinations_with_replacement(range(k), 2):
+            terms = discount[a] * discount[b] * variance
+            covariance[:, a, b] = covariance[:, b, a] = np.bincount(query, terms, m)
+        return Moments(mean, covariance)
     from pt_active.relevance import _kernels
 
-    form, m, k = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0))), len(indptr) - 1, len(ranks)
     mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
-    if form.family == "additive":
-        grades = np.require(grades, requirements=["C", "W"])
-        _kernels.additive_moments(indptr, ranks, grades, form.values, form.weights, mean, covariance)
-    else:
-        variable = np.ascontiguousarray(product(grades, np.column_stack([form.values, form.values**2])))
-        _kernels.cascade_moments(indptr, ranks, variable, form.weights, mean, covariance)
+    _kernels.cascade_moments(indptr, ranks, variable, form.weights, mean, covariance)
     return Moments(mean, covariance)
 
 

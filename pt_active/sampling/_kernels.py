@@ -97,18 +97,39 @@ def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
 
 @_compiled
 def even_parts(ptr, length, cost, key):  # type: ignore[no-untyped-def]
-    """Draw one part of [0, 1) for each query by its length, int64[m], at a nearly fixed cost [theory 9]."""
+    """Draw one part of [0, 1) for each query by its length, int64[m], at a nearly fixed cost [theory 9].
+
+    A query splits its parts in two until the halves differ in cost. Then it waits for a trade with another one.
+    """
     m = len(ptr) - 1
     low, high = ptr[:-1].copy(), ptr[1:].copy()
-    split, chance, swing = np.zeros(m, dtype=np.int64), np.zeros(m), np.zeros(m)
+    split, chance, swing = high.copy(), np.ones(m), np.zeros(m)  # where halves meet, the first one's chance, their gap
     negligible = _SAME_COST * cost.max() if len(cost) else 0.0
+    used, decided = np.zeros(m, dtype=np.int64), [np.int64(x) for x in range(m)]
     waiting = [(0.0, np.int64(-1))]
     waiting.pop()
-    used = np.zeros(m, dtype=np.int64)
-    for x in range(m):
-        _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting)
-    while len(waiting) > 1:
+    while len(decided) > 0 or len(waiting) > 0:
+        if len(decided) > 0:  # keeps the half that it is certain of
+            x = decided.pop()
+            if chance[x] > 0.5:
+                high[x] = split[x]
+            else:
+                low[x] = split[x]
+            if high[x] - low[x] <= 1:
+                continue
+            split[x], chance[x], swing[x] = _halves(length, cost, low[x], high[x])
+            if swing[x] > negligible and _CERTAIN_HALF < chance[x] < 1.0 - _CERTAIN_HALF:
+                turn = _next(x, key, used) - np.floor(np.log2(swing[x]) + _BELOW)
+                heappush(waiting, (turn, x))
+            else:
+                chance[x] = 1.0 if _next(x, key, used) < chance[x] else 0.0
+                decided.append(x)
+            continue
         turn, one = heappop(waiting)
+        if len(waiting) == 0:  # nobody is left to trade with
+            chance[one] = 1.0 if _next(one, key, used) < chance[one] else 0.0
+            decided.append(one)
+            continue
         _, other = heappop(waiting)
         # What one gains in expected cost, the other loses; the step is as large as both probabilities allow.
         up = min((1.0 - chance[one]) * swing[one], chance[other] * swing[other])
@@ -120,13 +141,7 @@ def even_parts(ptr, length, cost, key):  # type: ignore[no-untyped-def]
             if _CERTAIN_HALF < chance[x] < 1.0 - _CERTAIN_HALF:
                 heappush(waiting, (turn, x))
             else:
-                _keep(x, split, chance, low, high)
-                _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting)
-    while len(waiting) > 0:
-        _, x = waiting.pop()
-        chance[x] = 1.0 if _next(x, key, used) < chance[x] else 0.0
-        _keep(x, split, chance, low, high)
-        _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting)
+                decided.append(x)
     return low
 
 
@@ -135,27 +150,6 @@ def _next(x, key, used):  # type: ignore[no-untyped-def]
     """The next random number of a query."""
     used[x] += 1
     return uniform(key[x], used[x])
-
-
-@_compiled
-def _enter(x, length, cost, low, high, split, chance, swing, negligible, key, used, waiting):  # type: ignore[no-untyped-def]
-    """Split the parts of a query until its halves differ in cost, and let it wait for a trade."""
-    while high[x] - low[x] > 1:
-        split[x], chance[x], swing[x] = _halves(length, cost, low[x], high[x])
-        if swing[x] > negligible and _CERTAIN_HALF < chance[x] < 1.0 - _CERTAIN_HALF:
-            heappush(waiting, (_next(x, key, used) - np.floor(np.log2(swing[x]) + _BELOW), np.int64(x)))
-            return
-        chance[x] = 1.0 if _next(x, key, used) < chance[x] else 0.0
-        _keep(x, split, chance, low, high)
-
-
-@_compiled
-def _keep(x, split, chance, low, high):  # type: ignore[no-untyped-def]
-    """Keep the half of a query that it is certain of."""
-    if chance[x] > 0.5:
-        high[x] = split[x]
-    else:
-        low[x] = split[x]
 
 
 @_compiled

@@ -12,7 +12,7 @@ _EDGE = 1e-12  # By what a sum of probabilities must exceed a number to have rea
 
 @_compiled
 def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyped-def]
-    """What the labels of documents do to the expectations of rankers [theory 20]; ``h`` is by how much one moves them.
+    """What labels do to the expectations of rankers before any is known [theory 20]; ``h`` is how far one moves them.
 
     ``pool`` is ``(ranks, key, logits, covariate, known, cutoff, samples, form)`` and ``classes`` is ``(shifts, logs)``,
     see `relevance.classes`. ``asked`` is ``(forms, shares)``. To ``found``, ``(squares, moves, products)``, are added
@@ -22,10 +22,9 @@ def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyp
     Shapes: indptr int64[m+1], forms float64[q, k, k], shares float64[s, N], squares float64[q, N], moves float64[k, N],
     products float64[s, k, k].
     """
-    ranks, key, logits, covariate, known, cutoff, samples, form = pool
+    ranks, key, logits, covariate, _, cutoff, samples, form = pool
     (shifts, logs), k, levels = (classes[0][0], classes[1][0]), len(ranks), logits.shape[1] + 1
-    (forms, shares), (squares, moves, products) = asked, found
-    total = np.empty(len(logs))
+    ((forms, shares), (squares, moves, products)), (weight, _) = (asked, found), normalised(logs)
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
         if a == b:
@@ -35,15 +34,6 @@ def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyp
         shared, given = np.empty((len(logs), b - a, levels)), np.empty((len(logs), b - a, levels, k))
         for c in range(len(logs)):
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
-            total[c] = logs[c]
-            for z in range(a, b):
-                if known[z] >= 0:
-                    total[c] += np.log(max(chances[z - a, known[z]], _EDGE))
-        total -= total.max()
-        weight = np.exp(total) / np.exp(total).sum()
-        for c in range(len(logs)):
-            class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
-            with_labels(chances, known[a:b])
             expectations(chances, query, own, every, expected, given[c])
             shared[c] = weight[c] * chances
             _centre(weight[c], chances, given[c], moves[:, a:b])

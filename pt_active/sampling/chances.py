@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -35,45 +34,21 @@ UNIFORM = Law(lambda rng, shape: rng.random(shape), lambda rate: np.minimum(1.0,
 """Priority sampling, which draws a unit with certainty if ``q T ≥ 1``."""
 
 
-@dataclass(frozen=True)
-class Clipped:
-    """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9]."""
-
-    size: np.ndarray  # float64[n], decreasing
-    certain: np.ndarray  # float64[n], the cost of the units before each one
-    rest: np.ndarray  # float64[n], ``Σ λ size`` of each unit and those after it
-    least: float  # The smallest size
-
-    @classmethod
-    def of(cls, size: np.ndarray, cost: np.ndarray) -> Clipped:
-        """Sort units by their size; units that cost nothing are left out."""
-        size, cost = size[cost > 0], cost[cost > 0]
-        order = np.argsort(-size, kind="stable")
-        size, cost = size[order], cost[order]
-        before = np.cumsum(cost) - cost
-        return cls(size, before, np.cumsum((size * cost)[::-1])[::-1], float(size[-1]))
-
-    @cached_property
-    def threshold(self) -> np.ndarray:
-        """float64[n], increasing: the least budget at which a unit is certain to be drawn."""
-        return self.certain + self.rest / self.size
-
-    def factor(self, budget: float) -> float:
-        """The factor τ; if the budget pays for everything, a factor that makes every probability 1."""
-        if not budget > 0 or not np.isfinite(budget):
-            raise ValueError(f"budget must be a positive number, got {budget}")
-        certain = int(np.searchsorted(self.threshold, budget, side="right"))
-        if certain == len(self.size) or within_budget(self.threshold[-1], budget):
-            return float(np.nextafter(1 / self.least, np.inf))
-        return float((budget - self.certain[certain]) / self.rest[certain])
-
-
 def clipping_factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
-    """The factor of `Clipped`, which is found without sorting where no unit is certain to be drawn."""
-    total = float((size * cost).sum())
-    if budget > 0 and budget * size[cost > 0].max(initial=0.0) < _CERTAIN * total:
-        return budget / total
-    return Clipped.of(size, cost).factor(budget)
+    """The factor τ with ``Σ λ min(1, τ size) = Λ`` over all units that cost something [theory 4, 9].
+
+    If the budget pays for everything, a factor that makes every probability 1.
+    """
+    if not budget > 0 or not np.isfinite(budget):
+        raise ValueError(f"budget must be a positive number, got {budget}")
+    if within_budget(cost.sum(), budget):
+        return float(np.nextafter(1 / size[cost > 0].min(), np.inf))
+    while True:
+        factor = budget / float((size * cost).sum())
+        certain = factor * size >= 1
+        if not certain.any():
+            return factor
+        budget, size, cost = budget - float(cost[certain].sum()), size[~certain], cost[~certain]
 
 
 def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:

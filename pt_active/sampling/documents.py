@@ -7,28 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from pt_active.sampling.document_designs import Sizing, influence_of, influence_of_singles
+from pt_active.sampling.document_designs import Sizing, influence_of
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, can_serve_singles, check_settings
-from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.revealed import RevealedPool
+from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import DocumentSizes
 from pt_active.sampling.surprises import surprise_sizes
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
-    """A share ε of the average variance is added to every unknown document, so that none counts as certain."""
-    added = added_variance(_average(variables, gradient), defensive)
-    return replace(variables, variance=variables.variance + added * ~variables.known)
-
-
-def added_variance(average: float, defensive: float) -> float:
-    """The variance that `hedged` adds to an unknown document."""
-    return defensive * average if average > 0 else 1.0
+    """A share ε of the average variance is added to every document, so that none counts as certain."""
+    average = _average(variables, gradient)
+    return replace(variables, variance=variables.variance + (defensive * average if average > 0 else 1.0))
 
 
 def _average(variables: Variables, gradient: np.ndarray) -> float:
-    """The model's variance of an unknown document, weighted by squared gradients."""
-    weight = (gradient**2).sum(axis=0) * ~variables.known
+    """The model's variance of a document, weighted by squared gradients."""
+    weight = (gradient**2).sum(axis=0)
     return float((weight @ variables.variance) / max(weight.sum(), np.finfo(float).tiny))
 
 
@@ -59,13 +54,13 @@ def document_sizes(
             return surprise_sizes(pool, variables.mean, cost, settings)
         return _revealed_sizes(pool, variables, cost, settings)
     where = pool.gradients(variables.mean)
-    if _average(variables, where) == 0 and (where * ~variables.known).any():
+    if _average(variables, where) == 0 and where.any():
         warnings.warn(
             "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
             stacklevel=3,
         )
     variables = hedged(variables, where, settings.defensive)
-    gradient = gradients(pool.form, pool.indptr, pool.ranks, variables)
+    gradient = pool.gradients(variables.mean, variables.variance)
     influence = influence_of(pool, gradient)
     contrasts, pairs, drawing = len(influence), settings.pairs, settings.drawing
     share = np.full(contrasts, 1 / contrasts) if pairs is None else pairs / pairs.sum()
@@ -73,27 +68,22 @@ def document_sizes(
     if drawing == "depth":
         rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)
         keys = [rank.max(axis=0), rank.min(axis=0)]
-    sizing = Sizing(variables.variance, pool, cost, drawing, keys)
-    pairs_mean = share @ influence
-    several = settings.serves_singles and len(pool.ranks) > 1
-    if not (several and can_serve_singles(pool.form, drawing)):
-        return sizing.sizes(pairs_mean)
-    return sizing.with_singles(pairs_mean, influence_of_singles(pool, gradient))
+    singles, k = None, len(gradient)
+    if k > 1 and settings.serves_singles and can_serve_singles(pool.form, drawing):
+        singles = np.full(k, 1 / k) @ (gradient**2 * pool.weight[pool.query] ** 2)
+    return Sizing(variables.variance, pool, cost, drawing, keys).sizes(share @ influence, singles)
 
 
 def _revealed_sizes(
     pool: RevealedPool, variables: Variables, cost: np.ndarray, settings: RoundSettings
 ) -> DocumentSizes:
     """The sizes from the top for a measure that is neither additive nor a cascade, from simulated labellings."""
-    mean, k, pairs, place = variables.mean, len(pool.ranks), settings.pairs, np.zeros(len(variables.known))
-    order = pool.judging_order(mean)
-    place[order] = np.arange(len(order))
-    order = order[~variables.known[order]]
-    sizing = Sizing(np.ones(len(place)), pool, cost, settings.drawing, [place])
-    square = pool.mean_squares(order, mean, pairs)
+    mean, k, pairs, order = variables.mean, len(pool.ranks), settings.pairs, pool.judging_order(variables.mean)
+    sizing = Sizing(np.ones(len(order)), pool, cost, settings.drawing, [np.argsort(order)])
+    square = pool.mean_squares(order, mean, pair_form(k, pairs))
     gain = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)
     single = None
     if settings.serves_singles and k > 1:
-        square = pool.single_squares(order, mean)
+        square = pool.mean_squares(order, mean, np.eye(k) / k)
         single = pool.cautious(order, square, np.ones(len(pool.weight), dtype=bool), settings.defensive)
-    return sizing.of_gains(gain, single)
+    return sizing.sizes(gain, single)

@@ -20,30 +20,12 @@ class Variables:
 
     mean: np.ndarray  # float64[N], μ
     variance: np.ndarray  # float64[N], v
-    known: np.ndarray  # bool[N], whether the label is known already
 
     @classmethod
-    def of(cls, form: RankForm, grades: np.ndarray, labels: np.ndarray | None = None) -> Variables:
+    def of(cls, form: RankForm, grades: np.ndarray) -> Variables:
         """Mean and variance under the grade model."""
         mean = product(grades, form.values)
-        variance = np.maximum(product(grades, form.values**2) - mean**2, 0.0)
-        if labels is None:
-            return cls(mean, variance, np.zeros(len(mean), dtype=bool))
-        known = labels >= 0
-        row = known if mean.ndim == 1 else known[:, None]
-        return cls(np.where(row, form.values[labels], mean), np.where(row, 0.0, variance), known)
-
-
-def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: Variables) -> np.ndarray:
-    """``D_s(z) = ∂ℓ_s/∂κ_z`` at the given values: the discount ``d_s(z)`` of an additive measure [theory 9]."""
-    if form.family == "additive":
-        return discounts(form, ranks)
-    from pt_active.relevance._kernels import cascade_gradients
-
-    gradient = np.zeros(ranks.shape)
-    moments = np.column_stack([variables.mean, variables.mean**2 + variables.variance])
-    cascade_gradients(indptr, ranks, moments, form.weights, bool(variables.variance.any()), gradient)
-    return gradient
+        return cls(mean, np.maximum(product(grades, form.values**2) - mean**2, 0.0))
 
 
 @dataclass(frozen=True)
@@ -83,21 +65,25 @@ class DocumentPool:
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], the measure at given document variables, float64[N]."""
-        if self.form.family != "additive":
-            return variable_values(self.form, self.indptr, self.ranks, variable)
-        terms = (each * variable for each in self._discounts)
-        return np.stack([np.bincount(self.query, each, len(self.weight)) for each in terms], axis=1)
+        return variable_values(self.form, self.indptr, self.ranks, variable)
 
     @cached_property
     def _discounts(self) -> np.ndarray:
         return discounts(self.form, self.ranks)
 
-    def gradients(self, variable: np.ndarray) -> np.ndarray:
-        """float64[k, N], the gradient of the measure at given document variables, float64[N]."""
+    def gradients(self, mean: np.ndarray, variance: np.ndarray | None = None) -> np.ndarray:
+        """``D_s(z) = ∂ℓ_s/∂κ_z``, float64[k, N]: the discount ``d_s(z)`` of an additive measure [theory 9].
+
+        That of a cascade is taken where the document variables have these means and variances, float64[N] each.
+        """
         if self.form.family == "additive":
             return self._discounts
-        known = np.ones(len(variable), dtype=bool)
-        return gradients(self.form, self.indptr, self.ranks, Variables(variable, np.zeros_like(variable), known))
+        from pt_active.relevance._kernels import cascade_gradients
+
+        gradient, spread = np.zeros(self.ranks.shape), variance is not None and bool(variance.any())
+        moments = np.column_stack([mean, mean**2 + (0.0 if variance is None else variance)])
+        cascade_gradients(self.indptr, self.ranks, moments, self.form.weights, spread, gradient)
+        return gradient
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from weakref import ref
 
 import numpy as np
 
-from pt_active.relevance.revealed import Expectation, RevealedForm, learned_prior
+from pt_active.relevance.bounds import differs
+from pt_active.relevance.revealed import LOG_PRIOR, Expectation, RevealedForm
 from pt_active.sampling.pools import DocumentPool
 
 _WINDOW = 2
@@ -40,16 +41,8 @@ class RevealedPool(DocumentPool):
 
     form: RevealedForm  # The form of the measure
     key: np.ndarray  # uint64[N], from which the random numbers of each document follow
-    prior: np.ndarray  # float64[m, C], the logs of the probabilities of the classes of leniency in each query
     # The latest results, and how many numbers each has
     kept: dict[bytes, tuple[Any, int]] = field(default_factory=dict, repr=False, compare=False)
-
-    @classmethod
-    def of(
-        cls, form: RevealedForm, indptr: np.ndarray, ranks: np.ndarray, weight: np.ndarray, key: np.ndarray
-    ) -> RevealedPool:
-        """A pool of which no label is known."""
-        return cls(form, indptr, ranks, weight, key, learned_prior(form, indptr, np.zeros((0, 0))))
 
     def ranked(self, ranks: np.ndarray) -> RevealedPool:
         """The pool with other rankings, for which nothing is kept."""
@@ -78,14 +71,9 @@ class RevealedPool(DocumentPool):
                 square += (contrast[used] @ step[used]) ** 2
         return squares / len(simulated)
 
-    def mean_squares(self, order: np.ndarray, mean: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
-        """``E δ²`` of the only ranker, or its mean over all pairs of rankers, float64[N]."""
-        form = pair_form(len(self.ranks), pairs)
+    def mean_squares(self, order: np.ndarray, mean: np.ndarray, form: np.ndarray) -> np.ndarray:
+        """``E δᵀ A δ`` of each document, float64[N], for a form A of the rankers, float64[k, k]."""
         return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in self.simulated(order, mean)], axis=0))
-
-    def single_squares(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """``E δ²`` averaged over the rankers, float64[N]."""
-        return np.asarray(np.mean([(step**2).mean(axis=0) for step in self.simulated(order, mean)], axis=0))
 
     def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """The steps under labellings that the grade model holds possible, float64[E, k, N]."""
@@ -118,13 +106,7 @@ class RevealedPool(DocumentPool):
 
     def differs(self, contrast: np.ndarray) -> np.ndarray:
         """bool[m], queries in which the labels may change a contrast: not those where two rankings agree."""
-        involved = np.flatnonzero(contrast)
-        if len(involved) == 1 or contrast.sum() != 0:
-            return np.ones(len(self.weight), dtype=bool)
-        ranks = self.ranks[involved]
-        place = ranks if self.form.cutoff is None else np.where(ranks > self.form.cutoff, 0, ranks)
-        found = np.bincount(self.query[(place != place[0]).any(axis=0)], minlength=len(self.weight))
-        return np.asarray(found > 0)
+        return differs(self.form.cutoff, self.indptr, self.ranks, contrast)
 
     def ever_differs(self, pairs: np.ndarray | None = None) -> np.ndarray:
         """bool[m], queries in which the labels may change the only ranker or some pair with a weight."""
@@ -140,27 +122,19 @@ class RevealedPool(DocumentPool):
         nDCG and AP of whole rankings those come first whose labels are expected to change most, as simulated for
         documents in the order of their best ranks. Other measures are too slow for that and keep this order.
         """
-        order = self._by_best_rank(mean, first)
+        best, worth = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int32).max).min(axis=0), self.form.worth
+        cutoff = self.form.cutoff or np.iinfo(np.int32).max - 1
+        deviation = np.sqrt(np.maximum(mean @ worth**2 - (mean @ worth) ** 2, 0.0))
+        keys = [self.key, best, np.where(best > cutoff, -np.round(deviation, 12), 0.0), np.minimum(best, cutoff + 1)]
+        order = np.lexsort([*keys, np.zeros(len(best)) if first is None else ~first, self.query])
         if first is not None or self.form.cutoff is not None or not self.form.compiled:
             return order
-        square = self.mean_squares(order, mean)
+        square = self.mean_squares(order, mean, pair_form(len(self.ranks)))
         # Equal squares may differ in their last digits, which must not decide; measures lie between 0 and 1.
         return np.lexsort([self.key, -np.round(square, 14), self.query])
 
-    def _by_best_rank(self, mean: np.ndarray, first: np.ndarray | None) -> np.ndarray:
-        best = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int32).max).min(axis=0)
-        keys: list[np.ndarray] = [self.key, best]
-        if self.form.cutoff is not None:
-            worth = self.form.worth if self.form.compiled else np.arange(mean.shape[1])
-            deviation = np.sqrt(np.maximum(mean @ worth**2 - (mean @ worth) ** 2, 0.0))
-            keys = [self.key, best, -np.round(deviation, 12), np.minimum(best, self.form.cutoff + 1)]
-            keys[2] = np.where(best > self.form.cutoff, keys[2], 0.0)
-        if first is not None:
-            keys.append(~first)
-        return np.lexsort([*keys, self.query])
-
     def _expectation(self, belief: np.ndarray) -> Expectation:
-        return Expectation(self.form, self.indptr, self.ranks, belief, self.key, self.prior)
+        return Expectation(self.form, self.indptr, self.ranks, belief, self.key)
 
     def _labellings(self, mean: np.ndarray) -> np.ndarray:
         """int64[E, N], labels that the grade model holds possible, with the leniency of each query."""
@@ -169,14 +143,13 @@ class RevealedPool(DocumentPool):
         form = self.form
         labels = np.zeros((form.labellings, len(self.key)), dtype=np.int64)
         indptr = np.asarray(self.indptr, dtype=np.int64)
-        _revealed_kernels.labellings(
-            indptr, np.ascontiguousarray(mean), self.key, form.factors, self.prior, _FIRST_LABELLING, labels
-        )
+        belief, first = np.ascontiguousarray(mean), _FIRST_LABELLING
+        _revealed_kernels.labellings(indptr, belief, self.key, form.factors, LOG_PRIOR, first, labels)
         return labels
 
     def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for equal arrays before, or is computed now and kept; nobody writes into them."""
-        name = b"".join(map(_digest, (self.prior, *of)))
+        name = b"".join(map(_digest, of))
         found = self.kept.pop(name) if name in self.kept else None
         if found is None:
             made = compute()

@@ -129,18 +129,12 @@ class Costs:
 
     def query(self, documents: np.ndarray) -> np.ndarray:
         """The queries of some documents."""
-        if len(documents) > self.queries:
-            return self.every[documents]
         return np.asarray(np.searchsorted(self.indptr, documents, side="right") - 1)
-
-    def firsts(self, order: np.ndarray) -> np.ndarray:
-        """bool[n], whether each document of an order, query by query, is the first of its query."""
-        query = self.query(order)
-        return np.r_[True, query[1:] != query[:-1]]
 
     def of(self, order: np.ndarray) -> np.ndarray:
         """float64[n], what each document costs in an order, query by query, whose first ones open their queries."""
-        return np.asarray(self.cost[order] + self.overhead * self.firsts(order))
+        query = self.query(order)
+        return np.asarray(self.cost[order] + self.overhead * np.r_[True, query[1:] != query[:-1]])
 
     def sums(self, documents: np.ndarray, values: np.ndarray | None = None) -> np.ndarray:
         """float64[m], the sums of values of documents, or the number of these, in each query."""

@@ -7,63 +7,24 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import at_most_one, clipping_factor, left_for_documents, opened, within_budget
+from pt_active.sampling.chances import opened, within_budget
 from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import pays_for_all
-from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, Sample, TwoPhase
-
-MAX_PLANNED_PROBABILITY = 0.95
-"""No document is more probable than this at the planned budget, because a certain one would need an infinite rate."""
+from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 
 _TOLERANCE = 1e-13  # A threshold is known to this, and to this share of it
 
 
-def succession_design(sizes: DocumentSizes, prices: Costs, budget: float) -> DocumentDesign:
-    """Rates, and the probabilities that they are expected to lead to within a budget.
-
-    Documents come in the order of ``E/r``, E exponential, so by the time T with probability ``1 − exp(−r T)``. The
-    rates ``r = −log(1 − ψ)`` make each as probable at ``T = 1`` as it should be at the planned budget,
-    ``ψ = min(c, τ size)`` with `MAX_PLANNED_PROBABILITY` c. Rates ∝ size would waste judgments on large sizes at large
-    budgets. If the budget pays for everything, all is certain and the rates are the sizes.
-
-    Raises:
-        ValueError: If the budget is not a positive number.
-    """
-    size, cost, query = sizes.size[sizes.order], prices.cost[sizes.order], prices.query(sizes.order)
-    if pays_for_all(budget, prices.of(sizes.order)):
-        return at(_with_rate(sizes, prices, size), np.inf)
-
-    def chance(spend: float) -> np.ndarray:
-        factor = clipping_factor(size, cost, spend / MAX_PLANNED_PROBABILITY)
-        return MAX_PLANNED_PROBABILITY * at_most_one(factor * size)
-
-    planned = chance(left_for_documents(budget, prices.overhead, SUCCESSIVE, query, chance))
-    return at(_with_rate(sizes, prices, -np.log1p(-planned)), 1.0)
-
-
-def _with_rate(sizes: DocumentSizes, prices: Costs, rates: np.ndarray) -> DocumentDesign:
-    """A design with the rates of the documents in `DocumentSizes.order`, float64[n]."""
-    opening, rate = np.zeros(prices.queries), np.zeros(len(sizes.size))
-    opening[prices.query(sizes.order)] = 1.0
-    rate[sizes.order] = rates
-    return DocumentDesign(SUCCESSIVE, sizes.order, opening, np.zeros(len(rate)), rate=rate)
-
-
 def at(design: DocumentDesign, threshold: float) -> DocumentDesign:
-    """The design with the probabilities of the documents to come before a threshold."""
-    return replace(design, inclusion=inclusion(design, threshold))
-
-
-def inclusion(design: DocumentDesign, threshold: float) -> np.ndarray:
-    """``π = 1 − exp(−r T)``, float64[N]; 0 for documents that are never judged."""
+    """The design with the probabilities of documents to come before a threshold, ``π = 1 − exp(−r T)``."""
     rate = _rate(design)
     with np.errstate(invalid="ignore"):
-        return np.where(rate > 0, -np.expm1(-rate * threshold), 0.0)
+        return replace(design, inclusion=np.where(rate > 0, -np.expm1(-rate * threshold), 0.0))
 
 
 def _rate(design: DocumentDesign) -> np.ndarray:
-    if design.rate is None:
-        raise ValueError("the documents were not drawn one after the other, so they have no rates")
+    """The rates, float64[N]; 0 for documents that are never judged."""
+    assert design.rate is not None, "documents that come one after the other have rates"
     return design.rate
 
 
@@ -74,7 +35,7 @@ def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> f
     cost, query = prices.cost[design.order], prices.query(design.order)
 
     def excess(threshold: float) -> float:
-        chance = inclusion(design, threshold)[design.order]
+        chance = at(design, threshold).inclusion[design.order]
         openings = prices.overhead * opened(SUCCESSIVE, query, chance).sum() if prices.overhead else 0.0
         return float(cost @ chance + openings) - budget
 
@@ -113,13 +74,11 @@ class Succession:
     design: DocumentDesign  # A design with rates
     priority: np.ndarray  # float64[N], as `priorities_of` returns it
     prices: Costs
-    last: float = np.inf  # The priority after which documents are left out of the order
 
     @cached_property
     def order(self) -> np.ndarray:
         """int64[n], the documents that can be drawn, in the order in which they come."""
         order = self.design.order
-        order = order[self.priority[order] <= self.last] if self.last < np.inf else order
         return np.asarray(order[np.argsort(self.priority[order], kind="stable")])
 
     @cached_property
@@ -162,16 +121,7 @@ class Succession:
             ValueError: If the budget does not pay for every single document.
         """
         check_dearest(self.design, self.prices, budget)
-        begin = self._begin(budget)
-        return begin.first(begin.within(budget))
-
-    def _begin(self, budget: float) -> Succession:
-        """The same without documents that come when the budget must be spent, of which there may be very many."""
-        order = self.design.order
-        most = 2 * budget / self.prices.cost[order].min() + 2
-        if most >= len(order):
-            return self
-        return replace(self, last=float(np.partition(self.priority[order], int(most))[int(most)]))
+        return self.first(self.within(budget))
 
 
 def succession_of(sample: TwoPhase, prices: Costs) -> Succession | None:

@@ -53,14 +53,8 @@ def label_effects(
     classes, (k, number) = in_classes(pool, grades), pool.ranks.shape
     shares = np.zeros((0, number)) if shares is None else shares
     found = LabelEffects(np.zeros((len(forms), number)), np.zeros((k, number)), np.zeros((len(shares), k, k)))
-    _surprise_kernels.label_effects(classes.indptr, compiled(classes), classes.classes, (forms, shares), tuple(found))
+    _surprise_kernels.label_effects(classes.indptr, classes.compiled, classes.classes, (forms, shares), tuple(found))
     return found
-
-
-def compiled(classes: InClasses) -> tuple[object, ...]:
-    """A pool in classes as the compiled loops take it."""
-    ranks, *rest = classes.compiled
-    return ranks, classes.key, classes.logits, classes.slope_covariate, classes.known, *rest
 
 
 def surprise_gains(pool: RevealedPool, grades: np.ndarray, forms: np.ndarray, defensive: float) -> np.ndarray:
@@ -109,15 +103,11 @@ def surprise_sizes(pool: RevealedPool, grades: np.ndarray, cost: np.ndarray, set
     squares, moves, _ = label_effects(pool, grades, forms)
     gain, single = _cautious(pool, squares, settings.defensive)
     gain = gain * pool.ever_differs(pairs)[pool.query]
-    sizes = sizing.of_gains(gain, single if settings.serves_singles and k > 1 else None)
+    sizes = sizing.sizes(gain, single if settings.serves_singles and k > 1 else None)
     raised, weight = moves[0], pool.weight[pool.query] ** 2
     if k > 1:  # The pair of rankers that labels move most
-
-        def moved(pair: tuple[int, ...]) -> float:
-            return float(rounded(float(weight @ (moves[pair[0]] - moves[pair[1]]) ** 2)))
-
-        a, b = max(combinations(range(k), 2), key=moved)
-        raised = moves[a] - moves[b]
+        between = (moves[a] - moves[b] for a, b in combinations(range(k), 2))
+        raised = max(between, key=lambda moved: float(rounded(float(weight @ moved**2))))
     return replace(sizes, raises=raised > _NO_MOVE)
 
 

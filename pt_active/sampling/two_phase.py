@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pt_active.sampling.chances import UNIFORM
+from pt_active.sampling.chances import UNIFORM, within_budget
 from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import pays_for_all, priorities
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
@@ -40,14 +40,20 @@ def draw_documents(
 
 def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator) -> TwoPhase:
     """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out."""
-    _check_prices(design, prices, budget)
+    dearest = prices.overhead + float(prices.sums(design.order, prices.cost[design.order]).max())
+    if not within_budget(np.array(dearest), budget):
+        raise ValueError(
+            f"budget {budget:g} may not pay for the documents drawn in one query, which can cost {dearest:.4g}; "
+            "raise the budget, or cut the ranking depth"
+        )
     query, number = prices.every, depth_numbers(design, prices, rng)
     drawn, opening = number[query] < design.chance(query), np.where(number < design.opening, design.opening, 0.0)
     price = prices.spent(drawn)
     if not pays_for_all(budget, price):
         cut = cut_to_budget(design, prices, drawn, float(price.sum()) - budget, rng)
         if cut is None:
-            queries = _first_phase((opening > 0).astype(np.float64), price, budget, rng)
+            # Not by exponential clocks: a certain query must come, unless chance puts the cost above the budget.
+            queries = next(priorities((opening > 0).astype(float), price, [budget], 1, rng, UNIFORM)).first
             opening[queries.rows] *= queries.expected
             opening[~np.isin(np.arange(prices.queries), queries.rows)] = 0.0
             drawn &= opening[query] > 0
@@ -73,22 +79,21 @@ def _parts(design: DocumentDesign, prices: Costs) -> tuple[np.ndarray, ...]:
 
     The last number of a part, float64[P], is what the query costs in it.
     """
-    query, m = prices.query(design.order), prices.queries
-    chance = design.opening[query] * design.inclusion[design.order]
-    first, price = prices.firsts(design.order), prices.of(design.order)
-    # From the deepest document of each query to the top, and last the part in which nothing is judged.
+    query, m, price = prices.query(design.order), prices.queries, prices.of(design.order)
     deep = np.cumsum(price)
-    deep -= (deep - price)[np.maximum.accumulate(np.where(first, np.arange(len(query)), 0))]
-    owner = np.r_[query[::-1], np.arange(m)]
-    end, total = np.r_[chance[::-1], np.ones(m)], np.r_[deep[::-1], np.zeros(m)]
-    place = np.lexsort([np.r_[np.arange(len(query)), np.full(m, len(query))], owner])
-    owner, end, total = owner[place], end[place], total[place]
-    new = np.r_[True, owner[1:] != owner[:-1]]
-    # Documents that are equally probable but for rounding share a part.
-    kept = end - np.where(new, 0.0, np.r_[0.0, end[:-1]]) > _SAME * end
-    owner, end, total, new = owner[kept], end[kept], total[kept], np.r_[True, owner[kept][1:] != owner[kept][:-1]]
-    length = end - np.where(new, 0.0, np.r_[0.0, end[:-1]])
-    return owner, end, length, total
+    deep -= (deep - price)[np.searchsorted(query, query)]
+    # From the deepest document of each query to the top, and last the part in which nothing is judged.
+    owner, end = np.r_[query, np.arange(m)], np.r_[design.chance(prices.every)[design.order], np.ones(m)]
+    place = np.lexsort([np.r_[-np.arange(len(query)), np.ones(m)], owner])
+    owner, end, total = owner[place], end[place], np.r_[deep, np.zeros(m)][place]
+    kept = _lengths(owner, end) > _SAME * end  # documents that are equally probable but for rounding share a part
+    owner, end, total = owner[kept], end[kept], total[kept]
+    return owner, end, _lengths(owner, end), total
+
+
+def _lengths(owner: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The lengths of parts that end so and begin where the one before ends, or at 0 in each query."""
+    return end - np.where(np.r_[True, owner[1:] != owner[:-1]], 0.0, np.r_[0.0, end[:-1]])
 
 
 def cut_to_budget(
@@ -112,21 +117,3 @@ def cut_to_budget(
     chance[order[beyond]] = 1 - 1 / len(can)
     stays[order[beyond & (query == rng.choice(can))]] = False
     return chance, stays
-
-
-def _check_prices(design: DocumentDesign, prices: Costs, budget: float) -> None:
-    """Raise if the budget might not pay for the documents drawn in a single query, before anything is drawn."""
-    dearest = prices.overhead + prices.sums(design.order, prices.cost[design.order]).max()
-    if dearest > budget * (1 + 1e-9):
-        raise ValueError(
-            f"budget {budget:g} may not pay for the documents drawn in one query, which can cost {dearest:.4g}; "
-            "raise the budget, or cut the ranking depth"
-        )
-
-
-def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
-    can = opening > 0
-    if pays_for_all(budget, price[can]):
-        return Sample.once(can.astype(np.float64))
-    # Not by exponential clocks: a query with Π = 1 must be certain, unless chance puts the cost above the budget.
-    return next(priorities(opening, price, [budget], 1, rng, UNIFORM)).first

@@ -9,7 +9,7 @@ import pytest
 
 from pt_active.inference.documents import predicted
 from pt_active.relevance.measures import parse_measure
-from pt_active.relevance.revealed import form_of, revealed_form
+from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 
@@ -32,7 +32,8 @@ def made_up(labels: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 def form_named(measure: str):
-    return form_of(measure, 2, made_up) if measure == "made up" else revealed_form(parse_measure(measure), 2)
+    form = revealed_form(parse_measure("Bpref" if measure == "made up" else measure), 2)
+    return replace(form, evaluate=made_up) if measure == "made up" else form
 
 
 def pool_of(measure: str, systems: int, leniency: float = 1.0, samples: int | None = None) -> RevealedPool:
@@ -41,9 +42,9 @@ def pool_of(measure: str, systems: int, leniency: float = 1.0, samples: int | No
     if systems > 1:
         ranks[1, 2] = 0
     key = rng.integers(0, 2**63, 6).astype(np.uint64)
-    form = form_named(measure).lenient(leniency)
+    form = replace(form_named(measure), leniency=leniency)
     form = form if samples is None else replace(form, samples=samples)
-    return RevealedPool.of(form, INDPTR, ranks.astype(np.int32), np.array([0.5, 0.1, 0.4]), key)
+    return RevealedPool(form, INDPTR, ranks.astype(np.int32), np.array([0.5, 0.1, 0.4]), key)
 
 
 def beliefs(model: str) -> np.ndarray:

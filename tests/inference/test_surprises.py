@@ -28,7 +28,7 @@ MEASURES = ["AP", "AP(rel=2)@3", "nDCG", "nDCG(dcg='exp-log2')@2"]
 
 def pool_of(measure: str, systems: int = 2) -> RevealedPool:
     form, key = revealed_form(parse_measure(measure, 2), 2), np.arange(8, dtype=np.uint64) * np.uint64(7919)
-    return RevealedPool.of(form, INDPTR, RANKS[:systems], WEIGHT, key)
+    return RevealedPool(form, INDPTR, RANKS[:systems], WEIGHT, key)
 
 
 def beliefs() -> np.ndarray:
@@ -198,7 +198,7 @@ def test_one_document_above_level_0_is_all_labellings_with_one(measure: str, dra
     told, shape = classes.told_by_labels(), (len(drawn), classes.logits.shape[1] + 1)
     value, effect, likely = np.zeros((2, 2)), np.zeros((2, *shape)), np.zeros(shape)
     every, others = np.zeros(2), np.zeros(len(drawn))
-    told_if_single(INDPTR, drawing.compiled(classes), told, (value, effect, likely, every, others))
+    told_if_single(INDPTR, classes.compiled, told, (value, effect, likely, every, others))
     for query in range(2):
         brute = enumerated(pool, query, classes, told, level, single=True)
         assert np.exp(every[query]) == pytest.approx(brute.every, rel=1e-9)
@@ -227,7 +227,7 @@ def test_where_one_document_is_relevant_and_that_is_known_nothing_is_biased(meas
             now, shape = replace(classes, known=level), (len(rows), classes.logits.shape[1] + 1)
             value, effect, likely = np.zeros((2, 2)), np.zeros((2, *shape)), np.zeros(shape)
             found = value, effect, likely, np.zeros(2), np.zeros(len(rows))
-            told_if_single(INDPTR, drawing.compiled(now), now.classes, found)
+            told_if_single(INDPTR, now.compiled, now.classes, found)
             delta = effect[:, np.arange(len(rows)), truth[rows]] - (likely * effect).sum(axis=2)
             weight = np.where(drawn, chance[:4], 1 - chance[:4]).prod()
             mean += weight * (value[:, 0] + delta @ (1 / chance[rows] - 1))
@@ -411,7 +411,7 @@ def test_the_mean_over_all_samples_is_nearly_the_truth(measure: str, contrast: l
 
 def test_the_first_part_of_a_sample_has_the_cautious_variance_of_its_chances() -> None:
     pool, grades, drawn = pool_of("AP"), beliefs(), np.isin(np.arange(8), [0, 2, 3, 5])
-    sample, known = sample_of(drawn, 0.4 * np.linspace(0.3, 0.8, 8)), Variables(grades, grades, grades)
+    sample, known = sample_of(drawn, 0.4 * np.linspace(0.3, 0.8, 8)), Variables(grades, grades)
     plain, part = (
         cautious_variance(pool, replace(sample, share=share), known, np.array([1.0, -1.0])) for share in (1.0, 0.4)
     )

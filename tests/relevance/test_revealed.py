@@ -11,7 +11,7 @@ import pytest
 from pt_active.relevance._revealed_kernels import labellings, lenient
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import evaluator
-from pt_active.relevance.revealed import Expectation, learned_prior, revealed_form
+from pt_active.relevance.revealed import LOG_PRIOR, Expectation, revealed_form
 
 MEASURES = ["nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(gains={0:0,1:5,2:1})@4", "AP", "AP(rel=2)@3"]
 
@@ -36,7 +36,7 @@ def random_query(
     form = revealed_form(parse_measure(measure), 3)
     key = rng.integers(0, 2**63, 2 * n).astype(np.uint64)
     order = np.r_[rng.permutation(n), n + rng.permutation(n)]
-    return Expectation(form, indptr, ranks, belief, key, learned_prior(form, indptr, belief)), label, order
+    return Expectation(form, indptr, ranks, belief, key), label, order
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, "Bpref", "R@3", "Rprec", "Success@2", "infAP"])
@@ -86,11 +86,10 @@ def test_the_expectation_is_that_of_a_lenient_model() -> None:
     form = replace(revealed_form(parse_measure("nDCG@2"), 1), samples=20_000)
     belief, indptr = np.array([[0.7, 0.3], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 3])
     ranks = np.array([[1, 2, 3]], dtype=np.int32)
-    prior = learned_prior(form, indptr, belief)
-    expected = Expectation(form, indptr, ranks, belief, np.array([3, 5, 7], dtype=np.uint64), prior)
+    expected = Expectation(form, indptr, ranks, belief, np.array([3, 5, 7], dtype=np.uint64))
     labels = np.array(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij")).reshape(3, -1).T
     values = evaluator(parse_measure("nDCG@2"), 1)(labels, ranks)[:, 0]
-    weight = np.exp(prior[0]) / np.exp(prior[0]).sum()
+    weight = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
     odds = belief[:, 0] / belief[:, 1]
     by_class = np.stack([odds * f / (1 + odds * f) for f in form.factors])
     chances = np.stack([np.prod(np.where(labels == 0, p, 1 - p), axis=1) for p in by_class])
@@ -113,20 +112,8 @@ def test_leniency_shifts_grades_and_keeps_what_is_certain(factor: float) -> None
     np.testing.assert_array_equal(chances, [0, 1, 0])
 
 
-def test_known_labels_teach_the_class_of_their_query() -> None:
-    form = revealed_form(parse_measure("AP"), 2)
-    belief, indptr = np.full((6, 3), 1 / 3), np.array([0, 3, 6])
-    prior = learned_prior(form, indptr, belief, np.array([2, 2, -1, -1, -1, -1]))
-    np.testing.assert_array_equal(prior[1], form.log_prior)
-    assert (np.diff(prior[0] - form.log_prior) > 0).all()
-    assert learned_prior(form.lenient(0), indptr, belief).shape == (2, 1)
-
-
 def test_labellings_follow_the_grades() -> None:
-    form = revealed_form(parse_measure("AP"), 2).lenient(0)
-    belief = np.array([[0.2, 0.5, 0.3], [0.0, 0.0, 1.0]])
-    labels = np.zeros((4000, 2), dtype=np.int64)
-    prior = learned_prior(form, np.array([0, 2]), belief)
-    labellings(np.array([0, 2]), belief, np.array([9, 4], dtype=np.uint64), form.factors, prior, 0, labels)
+    belief, labels = np.array([[0.2, 0.5, 0.3], [0.0, 0.0, 1.0]]), np.zeros((4000, 2), dtype=np.int64)
+    labellings(np.array([0, 2]), belief, np.array([9, 4], dtype=np.uint64), np.ones(1), np.zeros(1), 0, labels)
     np.testing.assert_allclose(np.bincount(labels[:, 0]) / 4000, belief[0], atol=0.025)
     assert (labels[:, 1] == 2).all()

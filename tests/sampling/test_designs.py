@@ -207,7 +207,8 @@ def test_neither_the_order_of_queries_and_systems_nor_units_matter(seed, name, s
     moments, cost, weight = random_instance(seed, systems)
     rng = np.random.default_rng(seed)
     order, swap = rng.permutation(len(cost)), rng.permutation(systems)
-    shuffled = Moments(7 * moments.mean[order], 49 * moments.covariance[order]).of(swap.tolist())
+    rows = np.ix_(order, swap)
+    shuffled = Moments(7 * moments.mean[rows], 49 * moments.covariance[np.ix_(order, swap, swap)])
     q = of_design(name, moments, cost, weight)
     np.testing.assert_allclose(of_design(name, shuffled, 3 * cost[order], weight[order]), q[order], rtol=1e-11)
 

@@ -16,7 +16,7 @@ from pt_active.sampling._kernels import pooled_sizes
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes, hedged
 from pt_active.sampling.drawings import RoundSettings, natural_drawing
-from pt_active.sampling.pools import DocumentPool, Variables, gradients
+from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import Costs
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -70,8 +70,7 @@ def test_the_gradient_is_what_a_document_changes_at_any_real_values(seed, measur
     indptr, ranks = random_rankings(rng, systems)
     form, values = form_of(measure, ranks), rng.uniform(-2, 3, ranks.shape[1])
     values[rng.random(len(values)) < 0.2] = 1.0
-    known = Variables(values, np.zeros_like(values), np.ones(len(values), dtype=bool))
-    found = gradients(form, indptr, ranks, known)
+    found = DocumentPool(form, indptr, ranks, np.ones(len(LENGTHS))).gradients(values)
     here = variable_values(form, indptr, ranks, values)
     for z in range(len(values)):
         step = (variable_values(form, indptr, ranks, values + (np.arange(len(values)) == z)) - here).sum(axis=0)
@@ -83,7 +82,8 @@ def test_with_variances_the_chance_of_reaching_a_rank_is_the_root_of_its_mean_sq
     rng = np.random.default_rng(0)
     ranks = np.array([[2, 4, 1, 3], [1, 2, 0, 3]], dtype=np.int32)
     form, grades = form_of(measure, ranks), rng.dirichlet(np.ones(3), 4)
-    found = gradients(form, np.array([0, 4]), ranks, Variables.of(form, grades))
+    variables = Variables.of(form, grades)
+    found = DocumentPool(form, np.array([0, 4]), ranks, np.ones(1)).gradients(variables.mean, variables.variance)
     for s, z in itertools.product(range(2), range(4)):
         rank = ranks[s, z]
         square, below = 0.0, 0.0
@@ -127,27 +127,20 @@ def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, s
     assert not np.delete(part, few, axis=1).any()
 
 
-def test_moments_of_variables_and_known_labels():
-    form, grades = form_of("ERR(max_rel=2)", np.array([[1]])), np.array([[0.5, 0.3, 0.2], [0, 1, 0], [0.2, 0, 0.8]])
-    kappa = np.array([0, 0.25, 0.75])
-    found = Variables.of(form, grades, np.array([-1, -1, 2]))
-    mean = 0.3 * 0.25 + 0.2 * 0.75
-    np.testing.assert_allclose(found.mean, [mean, 0.25, 0.75])
-    np.testing.assert_allclose(found.variance, [grades[0] @ (kappa - mean) ** 2, 0, 0], atol=1e-16)
-    assert found.known.tolist() == [False, False, True]
-    assert not Variables.of(form, grades).known.any()
+def test_moments_of_variables_are_those_of_their_grades():
+    form, grades = form_of("ERR(max_rel=2)", np.array([[1]])), np.array([[0.5, 0.3, 0.2], [0, 1, 0]])
+    kappa, found = np.array([0, 0.25, 0.75]), Variables.of(form, grades)
+    np.testing.assert_allclose(found.mean, grades @ kappa)
+    np.testing.assert_allclose(found.variance, [grades[0] @ (kappa - found.mean[0]) ** 2, 0], atol=1e-16)
 
 
-def test_the_hedge_is_a_share_of_the_average_variance_for_unknown_documents_alone():
-    variables = Variables(np.zeros(4), np.array([0.0, 2.0, 1.0, 0.0]), np.array([False, False, False, True]))
-    gradient = np.array([[1.0, 2.0, 0.0, 9.0], [0.0, 1.0, 0.0, 9.0]])
-    average = (1 * 0 + 5 * 2 + 0 * 1) / 6
-    np.testing.assert_allclose(
-        hedged(variables, gradient, 0.3).variance, [0.3 * average, 2 + 0.3 * average, 1 + 0.3 * average, 0]
-    )
+def test_the_hedge_is_a_share_of_the_average_variance():
+    variables = Variables(np.zeros(3), np.array([0.0, 2.0, 1.0]))
+    gradient = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0]])
+    added = 0.3 * (1 * 0 + 5 * 2 + 0 * 1) / 6
+    np.testing.assert_allclose(hedged(variables, gradient, 0.3).variance, variables.variance + added)
     np.testing.assert_array_equal(hedged(variables, gradient, 0.0).variance, variables.variance)
-    certain = Variables(variables.mean, np.zeros(4), variables.known)
-    assert hedged(certain, gradient, 0.3).variance.tolist() == [1, 1, 1, 0]
+    assert hedged(Variables(variables.mean, np.zeros(3)), gradient, 0.3).variance.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -253,7 +246,7 @@ def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawi
 
 @pytest.mark.parametrize("drawing", ADDITIVE)
 def test_documents_that_cannot_matter_are_never_drawn(drawing):
-    """Documents with the same rank in both, below both cutoffs, below one and absent from the other, or known."""
+    """Documents with the same rank in both, below both cutoffs, or below one and absent from the other."""
     ranks = np.array([[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]], dtype=np.int32)
     form, grades, cost = form_of("DCG@3", ranks), np.full((6, 3), 1 / 3), np.r_[1.0, 1.0, 1.0, [np.nan] * 3]
     args = form, np.array([0, 6]), ranks
@@ -262,11 +255,6 @@ def test_documents_that_cannot_matter_are_never_drawn(drawing):
         sizes = sizes_of((*args, Variables.of(form, grades), cost, np.ones(1)), drawing)
         assert sorted(sizes.order) == [1, 2]
         assert sizes.size[[0, 3, 4, 5]].tolist() == [0, 0, 0, 0]
-        labels = np.array([-1, 2, -1, -1, -1, -1])
-        known = Variables.of(form, grades, labels)
-        sizes = sizes_of((*args, known, cost, np.ones(1)), drawing)
-    assert sizes.order.tolist() == [2]
-    assert (sizes.size[:2] == 0).all()
 
 
 def test_a_document_above_a_swap_matters_to_the_difference_of_cascades():
@@ -288,7 +276,7 @@ def test_a_depth_drawing_goes_down_the_best_and_then_the_worst_rank():
 
 def test_the_gain_is_the_squared_gradient_times_weight_and_variance():
     form, indptr, ranks, variables, cost, weight = instance = random_instance(3, "DCG@3", 3)
-    d = gradients(form, indptr, ranks, variables)
+    d = DocumentPool(form, indptr, ranks, weight).gradients(variables.mean, variables.variance)
     mean = np.mean([(d[a] - d[b]) ** 2 for a, b in itertools.combinations(range(3), 2)], axis=0)
     found = sizes_of(instance, "successive", defensive=0)
     np.testing.assert_allclose(found.gain, weight[QUERY] ** 2 * variables.variance * mean, rtol=1e-12)
@@ -308,7 +296,7 @@ def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, measu
     instance = form, indptr, ranks, variables, cost, weight
     rng = np.random.default_rng(seed)
     moved = np.lexsort([rng.random(len(cost)), QUERY])
-    shuffled = Variables(variables.mean[moved], variables.variance[moved], variables.known[moved])
+    shuffled = Variables(variables.mean[moved], variables.variance[moved])
     sizes = sizes_of(instance, drawing)
     budget = 0.4 * everything(sizes, instance, overhead)
     design = document_design(sizes, drawing, Costs(indptr, cost, overhead), budget)

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from pt_active.inference.documents import document_estimate
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.sampling.document_designs import RANGE_SHARE, document_design
+from pt_active.sampling.document_designs import MAX_PLANNED_PROBABILITY, RANGE_SHARE, document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import Costs, DocumentDesign
 from pt_active.sampling.successive import (
-    MAX_PLANNED_PROBABILITY,
     Succession,
     at,
     planned_threshold,
@@ -166,21 +165,3 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
     dearest = cost[design.order].max() + overhead
     with pytest.raises(ValueError, match=f"does not pay for the dearest document, which costs {dearest:g}"):
         all_of.drawn_to(0.99 * dearest)
-
-
-@given(SEEDS, st.sampled_from([0.0, 0.5]))
-def test_the_order_up_to_a_budget_is_the_beginning_of_the_whole_order(seed: int, overhead: float) -> None:
-    rng = np.random.default_rng(seed)
-    indptr = np.r_[0, np.cumsum(rng.integers(0, 5, 30)), 200]
-    rate, clock = rng.exponential(size=(2, 200))
-    prices = Costs(indptr, rng.choice([1.0, 1.5], 200), overhead)
-    design = design_with(rate, prices)
-    succession, dearest = Succession(design, priorities_of(design, clock), prices), 1.5 + overhead
-    budget = rng.uniform(dearest, 1.1 * prices.cost.sum())
-    found, whole = succession.drawn_to(budget), succession.first(succession.within(budget))
-    np.testing.assert_array_equal(found.drawn, whole.drawn)
-    np.testing.assert_array_equal(found.design.inclusion, whole.design.inclusion)
-    assert (found.spent, found.queries.rows.tolist()) == (whole.spent, whole.queries.rows.tolist())
-    few = succession.drawn_to(dearest)
-    assert few.spent <= dearest
-    assert few.drawn.sum() == succession.within(dearest)

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Clipped, Law, left_for_documents, opened, successive_factor
+from pt_active.sampling.chances import (
+    EXPONENTIAL,
+    UNIFORM,
+    Law,
+    clipping_factor,
+    left_for_documents,
+    opened,
+    successive_factor,
+)
 
 _NODES = 400  # Quantiles of the estimated standard error over which power is averaged
 
@@ -81,10 +88,6 @@ class ErrorCurve:
         """The curve of single documents, sorted by query."""
         return cls(size, gain, cost, np.ones(len(query)), query, drawing, per_query)
 
-    @cached_property
-    def _clipped(self) -> Clipped:
-        return Clipped.of(self.size, self.cost)
-
     @property
     def total(self) -> float:
         """The cost of judging everything."""
@@ -104,9 +107,10 @@ class ErrorCurve:
         """The factor τ at which documents and the openings of their queries are expected to cost a budget."""
 
         def chance(spend: float) -> np.ndarray:
-            return self.law.inclusion(self._clipped.factor(spend) * self.size)
+            return self.law.inclusion(clipping_factor(self.size, self.cost, spend) * self.size)
 
-        return self._clipped.factor(left_for_documents(budget, self.per_query, self.drawing, self.query, chance))
+        spend = left_for_documents(budget, self.per_query, self.drawing, self.query, chance)
+        return clipping_factor(self.size, self.cost, spend)
 
     def counts(self, budget: float) -> tuple[float, float]:
         """Expected numbers of judged documents and queries."""

@@ -296,7 +296,7 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
         if measure not in pool.revealed:
             key = keys(_VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno)
             seen = revealed_form(measure, pool.max_grade), pool.indptr, pool.ranks, pool.query_weight, key
-            pool.revealed[measure] = RevealedPool.of(*seen)
+            pool.revealed[measure] = RevealedPool(*seen)
         return pool.revealed[measure]
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
     return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
