@@ -130,7 +130,7 @@ differences of cascades: a tenth is mixed in [test_document_design]
 differences of cascades: a document whose gradient vanishes is never drawn [test_document_design]
     MIXED_SHARE * (gradient[a] ** 2 => 0 * (gradient[a] ** 2
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
-    law.inclusion(rate * threshold) => law.inclusion(rate)
+    law.inclusion(rate[drawn] * threshold) => law.inclusion(rate[drawn])
 two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
     price, [budget], 1, rng, UNIFORM)).first => price, [budget], 1, rng)).first
 successive sampling: the inclusion of uniform clocks [test_laws]
@@ -289,8 +289,8 @@ documents, depth: covariance of steps once [test_document_estimators]
     step * (inverse - 1) + 2 * before => step * (inverse - 1) + before
 documents: lines weighted by the root of the chance [test_document_estimators]
     pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
-cascade steps: tail below the document ignored [test_document_design]
-    * reach * (weights[at] - tail) => * reach * weights[at]
+cascade steps: each from the beginning [test_document_design]
+    before[s] = after => before[s] = before[s]
 rounds: weighted by their variances [test_document_rounds]
     (1 / expected) / (1 / expected).sum() => expected / expected.sum()
 extended order: to the new budget alone [test_extension]
@@ -423,12 +423,10 @@ replays: the caution of the smallest budget [test_replay]
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
 # Cross-validation of grade models
-cross-validation: one query may be enough [test_validation]
-    np.searchsorted(held, most)) + 1, 2) => np.searchsorted(held, most)) + 1, 1)
 slope: degrees of freedom of documents [test_validation]
     (1 + _CONFIDENCE) / 2, len(queries) - 1 => (1 + _CONFIDENCE) / 2, len(labels) - 1
 slope: errors of a query do not add up [test_validation]
-    centred / spread, query) => centred / spread, np.arange(len(query)))
+    np.bincount(query, residual * centred / spread) => residual * centred / spread
 clustered error: G for G − 1 [test_validation]
     np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query) => np.sqrt(by_query @ by_query)
 """

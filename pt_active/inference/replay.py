@@ -19,7 +19,7 @@ from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.inference.ties import settled
 from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import defensive_share, design_named, difference_moments, sampling_distribution
+from pt_active.sampling.designs import defensive_share, design_named, sampling_distribution
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, usual_variance
 from pt_active.sampling.draws import pays_for_all, priorities, races
 from pt_active.sampling.pools import GradedPool
@@ -120,8 +120,8 @@ class Population:
     @cached_property
     def model(self) -> np.ndarray:
         """float64[m], the values of `target` that the grade model expects."""
-        mean, covariance = self.moments.mean, self.moments.covariance
-        return difference_moments(mean, covariance, 0, 1)[0] if self.compared else mean[:, 0]
+        mean = self.moments.mean
+        return mean[:, 0] - mean[:, 1] if self.compared else mean[:, 0]
 
     def distribution(self, design: str, defensive: float) -> np.ndarray:
         """The q of a design, float64[m] [theory 4]."""

@@ -187,15 +187,12 @@ def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used:
 
 def _kinds_of(classes: InClasses) -> tuple[_Told, _Told]:
     """What the known labels say if they are independent given a class, and in the class K."""
-    from pt_active.sampling._single_kernels import told_if_single
     from pt_active.sampling._surprise_kernels import told_by_labels
 
     known = int((classes.known >= 0).sum())
     shape = len(classes.ranks), len(classes.indptr) - 1, known, classes.logits.shape[1] + 1
     usual, single = _Told.empty(*shape), _Told.empty(*shape)
-    prior = classes.told_by_labels()
-    told_by_labels(classes.indptr, classes.compiled, prior, tuple(usual))
-    told_if_single(classes.indptr, classes.compiled, prior, tuple(single))
+    told_by_labels(classes.indptr, classes.compiled, classes.told_by_labels(), tuple(usual), tuple(single))
     return usual, single
 
 

@@ -97,16 +97,9 @@ def place_classes(indptr, pool, wide, points, deviation, found):  # type: ignore
         # of a normal posterior: what the points make of one is set right.
         logs[x] = log_normal(shifts[x] / deviation) - log_normal(points)
         made = np.exp(log_normal(np.linalg.solve(near, root @ points.T).T) - log_normal(points)).sum()
-        logs[x] += _log_of_diagonal(near, deviation) - np.log(made)
-
-
-@_compiled
-def _log_of_diagonal(matrix, unit):  # type: ignore[no-untyped-def]
-    """``Σ log(m_ii/u_i)``."""
-    total = 0.0
-    for i in range(len(unit)):
-        total += np.log(matrix[i, i] / unit[i])
-    return total
+        logs[x] -= np.log(made)
+        for i in range(len(mean)):
+            logs[x] += np.log(near[i, i] / deviation[i])
 
 
 @_compiled

@@ -36,7 +36,7 @@ def cascade_moments(indptr, ranks, variable, weights, mean, covariance):  # type
             covariance[x, a, a] = max(raw - first * first, 0.0)
         for a in range(k):
             for b in range(a):
-                if _same(order[a, : length[a]], order[b, : length[b]]):
+                if np.array_equal(order[a, : length[a]], order[b, : length[b]]):  # without errors of rounding
                     covariance[x, a, b] = covariance[x, b, a] = covariance[x, a, a]
                     continue
                 cross = _cascade_pair(length[a], order[a], moment[a], ranks[b], length[b], moment[b], weights, tree)
@@ -55,17 +55,6 @@ def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no
         for s in range(ranks.shape[0]):
             n = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, order, moment)
             values[x, s] = _tails(n, moment[0], weights, tails)
-
-
-@_compiled
-def _same(order_1, order_2):  # type: ignore[no-untyped-def]
-    """Whether two rankings are identical. Their values are then equal, without rounding errors."""
-    if len(order_1) != len(order_2):
-        return False
-    for i in range(len(order_1)):  # noqa: SIM110
-        if order_1[i] != order_2[i]:
-            return False
-    return True
 
 
 @_compiled

@@ -204,9 +204,7 @@ def has_rank_form(measure: irm.Measure) -> bool:
 
 def is_own(measure: irm.Measure) -> bool:
     """Whether the measure is one of `RANK_FORMS` by a class of its own, which `ir_measures` cannot compute."""
-    known = RANK_FORMS.get(str(measure.NAME))
-    ours = known is not None and isinstance(measure, type(known.measure))
-    return ours and not type(measure).__module__.startswith("ir_measures.")
+    return measure.NAME in RANK_FORMS and not type(measure).__module__.startswith("ir_measures.")
 
 
 def rank_form(measure: irm.Measure, max_grade: int, depth: int) -> RankForm:

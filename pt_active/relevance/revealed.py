@@ -121,34 +121,24 @@ class Expectation:
         return np.searchsorted(self.indptr, documents, side="right") - 1
 
     def _computed(self, queries: np.ndarray, order: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The expectations in some queries, and the steps along an order of their documents."""
-        found = np.zeros((len(self.indptr) - 1, len(self.ranks))), np.zeros((len(self.ranks), len(self.key)))
-        (_compiled_loop if self.form.compiled else _evaluated)(self, queries, order, label, found)
+        """The expectations in some queries, float64[m, k], and the steps along an order of their documents."""
+        from pt_active.relevance import _revealed_kernels
+
+        form, query = self.form, self._query(order)
+        found = start, step = np.zeros((len(self.indptr) - 1, len(self.ranks))), np.zeros(self.ranks.shape)
+        if form.compiled:
+            in_memory = np.ascontiguousarray  # the loops are compiled for each order of arrays in memory
+            pool = in_memory(self.indptr, dtype=np.int64), in_memory(self.ranks, dtype=np.int32), self.key
+            measure = form.worth, form.compiled == "AP", np.iinfo(np.int32).max if form.cutoff is None else form.cutoff
+            classes, shown = (form.factors, form.vectors, LOG_PRIOR), (queries, in_memory(order), in_memory(label))
+            _revealed_kernels.revealed(pool, in_memory(self.belief), classes, measure, shown, found)
+            return found
+        for x in bar(queries, f"expected {form.name}", unit="query", shown=len(queries) > 1, delay=3):
+            if self.indptr[x] < self.indptr[x + 1]:
+                documents = order[np.searchsorted(query, x) : np.searchsorted(query, x, side="right")]
+                expected = _while_revealed(self, x, documents, label)
+                start[x], step[:, documents] = expected[0], np.diff(expected, axis=0).T
         return found
-
-
-_Found = tuple[np.ndarray, np.ndarray]
-"""Expectations, float64[m, k], and steps, float64[k, N], which are written into."""
-
-
-def _compiled_loop(what: Expectation, queries: np.ndarray, order: np.ndarray, label: np.ndarray, found: _Found) -> None:
-    from pt_active.relevance import _revealed_kernels
-
-    form, in_memory = what.form, np.ascontiguousarray  # the loops are compiled for each order of arrays in memory
-    pool = in_memory(what.indptr, dtype=np.int64), in_memory(what.ranks, dtype=np.int32), what.key
-    measure = form.worth, form.compiled == "AP", np.iinfo(np.int32).max if form.cutoff is None else form.cutoff
-    classes, shown = (form.factors, form.vectors, LOG_PRIOR), (queries, in_memory(order), in_memory(label))
-    _revealed_kernels.revealed(pool, in_memory(what.belief), classes, measure, shown, found)
-
-
-def _evaluated(what: Expectation, queries: np.ndarray, order: np.ndarray, label: np.ndarray, found: _Found) -> None:
-    """The expectations by the measure's own evaluator, with all label vectors of a query in one call."""
-    query, (start, step) = what._query(order), found
-    for x in bar(queries, f"expected {what.form.name}", unit="query", shown=len(queries) > 1, delay=3):
-        if what.indptr[x] < what.indptr[x + 1]:
-            documents = order[np.searchsorted(query, x) : np.searchsorted(query, x, side="right")]
-            expected = _while_revealed(what, x, documents, label)
-            start[x], step[:, documents] = expected[0], np.diff(expected, axis=0).T
 
 
 def _while_revealed(what: Expectation, x: int, documents: np.ndarray, label: np.ndarray) -> np.ndarray:

@@ -40,7 +40,6 @@ from pt_active.rounds.kept import (
     RoundsSoFar,
 )
 from pt_active.sampling.chances import defended
-from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
 
@@ -227,7 +226,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         if strategy != "uniform":
             expected = state.instances.size(state.believed(strategy, qrels, model, missing))
         if left.any():
-            sizes[left] = defended(expected[left], DEFENSIVE_SHARE)
+            sizes[left] = defended(expected[left])
         if size > left.sum() > 0:
             few = f"size={size}, but only {left.sum()} are left: the round draws them all"
             warnings.warn(few, stacklevel=2)

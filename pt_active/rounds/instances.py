@@ -21,7 +21,7 @@ from pt_active.relevance.losses import FMeasure, Loss, PairMeasure, Terms, label
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import Moments
 from pt_active.risk.pairs import checked_pairs, label_model
-from pt_active.sampling.designs import difference_moments, optimal_score
+from pt_active.sampling.designs import contrast_moments, optimal_score
 
 Measure = str | irm.Measure | PairMeasure  # A measure of rankings, or of a grade predictor on pairs
 
@@ -97,7 +97,7 @@ class QueryInstances(_Drawable):
             moments = replace(self.pool, grades=np.ascontiguousarray(believed)).moments(self.measure)
         mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
         if len(self.pool.names) == 2:
-            mean, variance = difference_moments(moments.mean, moments.covariance, 0, 1)
+            mean, variance = contrast_moments(moments, 0, 1)
         return self._scale * np.sqrt(optimal_score(mean, variance, self.pool.query_weight))
 
     def wanted(self, measure: Measure) -> np.ndarray:

@@ -23,22 +23,6 @@ _BELOW = 1e-6  # What the logarithm of a cost may lie below a whole number and c
 
 
 @_compiled
-def sorted_within(indptr, chosen, keys):  # type: ignore[no-untyped-def]
-    """int64[n], the chosen documents, bool[N], query by query, sorted by keys, float64[j, N], the last one first."""
-    order = np.empty(chosen.sum(), dtype=np.int64)
-    end = 0
-    for x in range(len(indptr) - 1):
-        begin = end
-        for z in range(indptr[x], indptr[x + 1]):
-            if chosen[z]:
-                order[end] = z
-                end += 1
-        for key in keys:
-            order[begin:end] = order[begin:end][np.argsort(key[order[begin:end]], kind="mergesort")]
-    return order
-
-
-@_compiled
 def pooled_sizes(indptr, order, gain, cost, size):  # type: ignore[no-untyped-def]
     """``√(Σ g / Σ λ)`` of pools, so that none rises along an order [theory 9, BB]."""
     n, most = len(order), 1
@@ -68,10 +52,9 @@ def pooled_sizes(indptr, order, gain, cost, size):  # type: ignore[no-untyped-de
 
 
 @_compiled
-def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
+def pivotal(inclusion, order, uniform):  # type: ignore[no-untyped-def]
     """Draw bool[N] with inclusion float64[N] by duels of neighbours in an order (Deville and Tillé 1998)."""
-    if len(order) == 0:
-        return
+    drawn = np.zeros(len(order), dtype=np.bool_)
     holder = order[0]
     held = inclusion[holder]
     for place in range(1, len(order)):
@@ -93,6 +76,7 @@ def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
                 holder = rival
             held = both - 1.0 if both > 1.0 + _CERTAIN else 0.0
     drawn[holder] = uniform[0] < held
+    return drawn
 
 
 @_compiled

@@ -1,4 +1,4 @@
-"""Compiled loops of surprises: what a label does to a measure, one pass of drawing, and the estimate [theory 20]."""
+"""Compiled loops of surprises: what labels do to a measure and say of it, and one pass of drawing [theory 20, 21]."""
 
 from __future__ import annotations
 
@@ -96,45 +96,85 @@ def one_pass(chance, start):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def told_by_labels(indptr, pool, classes, found):  # type: ignore[no-untyped-def]
+def told_by_labels(indptr, pool, classes, usual, single):  # type: ignore[no-untyped-def]
     """What labels say about each query, and what each label does that the others know nothing of.
 
     ``pool`` is that of `label_effects`, with all labels known; ``classes`` are ``(shifts, logs)`` of all queries or of
-    each, see `relevance.classes`. ``found`` is ``(value, effect, likely, every, others)``. Added to are the expectation
-    of each query given its labels, and, given the other labels of its query, by how much each level of each of n
-    labelled documents would move that, and how likely it is. Written are the logs of the likelihoods of all labels of
-    each query, and of all but each.
+    each, see `relevance.classes`. ``usual`` is for labels that are independent given a class, and ``single`` for the
+    class K. Each is ``(value, effect, likely, every, others)``. Added to are the expectation of each query given its
+    labels, and, given the other labels of its query, by how much each level of each of n labelled documents would move
+    that, and how likely it is. Written are the logs of the likelihoods of all labels of each query, and of all but
+    each.
 
     Shapes: indptr int64[m+1], value float64[k, m], effect float64[k, n, L+1], likely float64[n, L+1], every float64[m],
     others float64[n].
     """
     ranks, key, logits, covariate, known, cutoff, samples, form = pool
-    (every_shift, every_log), (value, effect, likely, all_labels, all_others) = classes, found
-    number, levels, k, first = every_log.shape[1], logits.shape[1] + 1, len(ranks), 0
+    (every_shift, every_log), first = classes, 0
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
         if a == b:
             continue
-        own_class = min(x, len(every_log) - 1)
-        shifts, labelled = every_shift[own_class], np.flatnonzero(known[a:b] >= 0)
+        own_class, labelled = min(x, len(every_log) - 1), np.flatnonzero(known[a:b] >= 0)
+        about = logits[a:b], covariate[a:b], known[a:b], every_shift[own_class], every_log[own_class], labelled
         query, own = query_of(ranks[:, a:b], key[a:b], cutoff, samples), form_for(form, b - a)
-        chances, expected, given = np.empty((b - a, levels)), np.empty(k), np.empty((len(labelled), levels, k))
-        prior = np.empty((number, len(labelled), levels))
-        for c in range(number):
-            class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
-            prior[c] = chances[labelled]
-        whole, others, evidence, other_evidence = _posteriors(every_log[own_class], prior, known[a:b][labelled])
-        all_labels[x], all_others[first : first + len(labelled)] = evidence, other_evidence
-        for c in range(number):
-            class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
-            with_labels(chances, known[a:b])
-            expectations(chances, query, own, labelled, expected, given)
-            value[:, x] += whole[c] * expected
-            for i in range(len(labelled)):
-                likely[first + i] += others[c, i] * prior[c, i]
-                for g in range(levels):
-                    effect[:, first + i, g] += others[c, i] * (given[i, g] - expected)
+        _tell(about, query, own, _of_query(usual, x, first, len(labelled)))
+        _tell_if_single(about, query, own, _of_query(single, x, first, len(labelled)))
         first += len(labelled)
+
+
+@_compiled
+def _of_query(found, x, first, number):  # type: ignore[no-untyped-def]
+    """The parts of ``found`` that belong to a query with so many labels."""
+    (value, effect, likely, every, others), last = found, first + number
+    return value[:, x], effect[:, first:last], likely[first:last], every[x : x + 1], others[first:last]
+
+
+@_compiled
+def _tell(about, query, form, found):  # type: ignore[no-untyped-def]
+    """What the labels of one query say that are independent given a class."""
+    (logits, covariate, level, shifts, logs, labelled), (value, effect, likely, every, others) = about, found
+    n, levels, k = len(logits), logits.shape[1] + 1, len(value)
+    chances, expected, given = np.empty((n, levels)), np.empty(k), np.empty((len(labelled), levels, k))
+    prior = np.empty((len(logs), len(labelled), levels))
+    for c in range(len(logs)):
+        class_chances(logits, covariate, shifts[c], chances)
+        prior[c] = chances[labelled]
+    whole, without, every[0], others[:] = _posteriors(logs, prior, level[labelled])
+    for c in range(len(logs)):
+        class_chances(logits, covariate, shifts[c], chances)
+        with_labels(chances, level)
+        expectations(chances, query, form, labelled, expected, given)
+        value += whole[c] * expected
+        for i in range(len(labelled)):
+            likely[i] += without[c, i] * prior[c, i]
+            for g in range(levels):
+                effect[:, i, g] += without[c, i] * (given[i, g] - expected)
+
+
+@_compiled
+def _tell_if_single(about, query, form, found):  # type: ignore[no-untyped-def]
+    """What the labels of one query say if exactly one document is above level 0: the class K [theory 21].
+
+    There the measure is linear in the labels, ``Σ y f``, so ``M + Σ (y − ρ)(f − M)/π`` has no bias: ρ is how probable
+    each document and level is without any label of the query, f the measure with it, and M its expectation. Where the
+    labels rule K out, their likelihood is 0.
+    """
+    (logits, covariate, level, shifts, logs, labelled), (value, effect, likely, every, others) = about, found
+    belief, above = np.empty((len(logits), logits.shape[1] + 1)), np.flatnonzero(level > 0)
+    whole, without = np.empty(len(logs)), np.empty((len(labelled), len(logs)))
+    for c in range(len(logs)):
+        _believe(logits, covariate, shifts[c], belief)
+        whole[c] = logs[c] + _log_likelihood(belief, level, above, -1)
+        for i in range(len(labelled)):
+            without[i, c] = logs[c] + _log_likelihood(belief, level, above, labelled[i])
+    every[0] = normalised(whole)[1]
+    for i in range(len(labelled)):
+        others[i] = normalised(without[i])[1]
+    _believe(logits, covariate, np.zeros(belief.shape[1]), belief)
+    ranks, order, length, discount, numbers = query
+    alone = _alone((ranks, order, length, discount, numbers[:1]), form, belief.shape[1])  # nothing is left to chance
+    _correct(belief, alone, level, (value, effect, likely))
 
 
 @_compiled
@@ -165,3 +205,67 @@ def normalised(logs):  # type: ignore[no-untyped-def]
         return np.zeros(len(logs)), top
     parts = np.exp(logs - top)
     return parts / parts.sum(), top + np.log(parts.sum())
+
+
+@_compiled
+def _believe(logits, covariate, shift, belief):  # type: ignore[no-untyped-def]
+    """Write ``P(z alone is above level 0, and of level g)`` in one class, float64[n, L+1]; 0 for level 0.
+
+    It is in proportion to the odds.
+    """
+    class_chances(logits, covariate, shift, belief)
+    total = 0.0
+    for z in range(len(belief)):
+        none = max(belief[z, 0], LEAST)
+        belief[z, 0] = 0.0
+        for g in range(1, belief.shape[1]):
+            belief[z, g] /= none
+            total += belief[z, g]
+    belief /= total
+
+
+@_compiled
+def _alone(query, form, levels):  # type: ignore[no-untyped-def]
+    """The measure of each ranker if one document is of a level and all others of level 0, float64[n, L+1, k]."""
+    k, n = query[0].shape
+    chances, expected, alone = np.zeros((n, levels)), np.empty(k), np.empty((n, levels, k))
+    chances[:, 0] = 1.0
+    expectations(chances, query, form, np.arange(n), expected, alone)
+    return alone
+
+
+@_compiled
+def _correct(belief, alone, level, found):  # type: ignore[no-untyped-def]
+    """Write what the labels of one query say, see `_tell_if_single`."""
+    (value, effect, likely), at = found, 0
+    for r in range(len(value)):
+        value[r] = (belief * alone[:, :, r]).sum()
+    mean = value.copy()
+    for z in range(len(level)):
+        if level[z] < 0:
+            continue
+        likely[at], likely[at, 0] = belief[z], 1.0 - belief[z].sum()
+        for r in range(len(value)):
+            for g in range(1, belief.shape[1]):
+                effect[r, at, g] = alone[z, g, r] - mean[r]
+                value[r] -= belief[z, g] * effect[r, at, g]
+            value[r] += effect[r, at, level[z]]
+        at += 1
+
+
+@_compiled
+def _log_likelihood(belief, level, above, without):  # type: ignore[no-untyped-def]
+    """The log of the probability of the labels of a query, or of all but that of one document.
+
+    Shapes: belief float64[n, L+1], level int64[n], above int64[a], the documents above level 0.
+    """
+    chance, count = 0.0, 0
+    for z in above:
+        if z != without:
+            chance = belief[z, level[z]]
+            count += 1
+    if count == 0:
+        for z in range(len(level)):
+            if level[z] < 0 or z == without:
+                chance += belief[z].sum()
+    return np.log(chance) if count < 2 and chance > 0.0 else -np.inf

@@ -99,8 +99,6 @@ def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
     """``π = min(1, τ size)``, with τ such that ``Σ π`` is a given number [theory 7]."""
     if not (size > 0).all() or not np.isfinite(size).all():
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
-    if not number > 0:
-        raise ValueError(f"a round must draw a positive number, got {number}")
     return at_most_one(clipping_factor(size, np.ones_like(size), number) * size)
 
 
@@ -109,14 +107,10 @@ def at_most_one(chance: np.ndarray) -> np.ndarray:
     return np.where(chance >= _CERTAIN, 1.0, chance)
 
 
-def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.ndarray:
-    """``(1 − ε) a/ā + ε``: a mixture in which every instance can be drawn [theory 4]."""
-    if not 0 < defensive <= 1:
-        raise ValueError(f"defensive must lie above 0 and not above 1, got {defensive}")
-    if not (np.isfinite(expected).all() and (expected >= 0).all()):
-        raise ValueError("what is expected of each instance must be a finite number and not negative")
+def defended(expected: np.ndarray) -> np.ndarray:
+    """``(1 − ε) a/ā + ε``, ε = `DEFENSIVE_SHARE`: a mixture in which every instance can be drawn [theory 4]."""
     mean = expected.mean()
-    return (1 - defensive) * (expected / mean if mean > 0 else np.ones_like(expected)) + defensive
+    return (1 - DEFENSIVE_SHARE) * (expected / mean if mean > 0 else np.ones_like(expected)) + DEFENSIVE_SHARE
 
 
 def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:

@@ -164,25 +164,21 @@ def _distribution(
 
 def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
     """Mean and variance, float64[m], of the only system, or of the difference of each pair with a positive weight."""
-    mean, covariance = moments.mean, moments.covariance
-    k = mean.shape[1]
+    k = moments.mean.shape[1]
     if k == 1:
         return [contrast_moments(moments, 0)]
     weighted = combinations(range(k), 2) if pairs is None else compress(combinations(range(k), 2), pairs > 0)
-    return [difference_moments(mean, covariance, a, b) for a, b in weighted]
+    return [contrast_moments(moments, a, b) for a, b in weighted]
 
 
 def contrast_moments(moments: Moments, first: int, second: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance, float64[m] each, of a system, or of the difference of two."""
+    """Mean and variance, float64[m] each, of a system, or of the difference of two [T 6.11].
+
+    The latter are ``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12``.
+    """
+    mean, covariance = moments.mean, moments.covariance
     if second is None:
-        return moments.mean[:, first], moments.covariance[:, first, first]
-    return difference_moments(moments.mean, moments.covariance, first, second)
-
-
-def difference_moments(
-    mean: np.ndarray, covariance: np.ndarray, first: int, second: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12``, both float64[m] [T 6.11]."""
+        return mean[:, first], covariance[:, first, first]
     variance = covariance[:, first, first] + covariance[:, second, second] - 2 * covariance[:, first, second]
     largest = covariance[:, first, first] + covariance[:, second, second]
     return mean[:, first] - mean[:, second], np.where(variance > _SAME * largest, variance, 0.0)

@@ -84,14 +84,12 @@ class Sizing:
 
     def _sized(self, influence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Documents in the order of the keys, or the most influential first without keys, and sizes, float64[N]."""
-        from pt_active.sampling._kernels import pooled_sizes, sorted_within
+        from pt_active.sampling._kernels import pooled_sizes
 
         pool, gain, size = self.pool, self.errors * influence, np.zeros(len(influence))
-        if self.keys:
-            keys = np.array(self.keys, dtype=np.float64)
-        else:
-            keys = rounded(-np.divide(gain, self.cost, out=np.zeros(len(gain)), where=gain > 0))[None]
-        order = sorted_within(pool.indptr, gain > 0, keys)
+        order = np.flatnonzero(gain > 0)
+        keys = [key[order] for key in self.keys] or [rounded(-gain[order] / self.cost[order])]
+        order = order[np.lexsort([*keys, pool.query[order]])]
         pooled_sizes(pool.indptr, order, gain, self.cost, size)
         if self.drawing == SUCCESSIVE and len(order):
             by_model = size[order]

@@ -169,7 +169,7 @@ def prefixes(
         distinct = came.sum(axis=1, keepdims=True)
         drawn = np.s_[:, : distinct.max()]
         threshold = np.take_along_axis(priority, distinct, axis=1)
-        yield Sample.by_priority(order[drawn], came[drawn].astype(np.int64), rate[drawn], threshold, law)
+        yield Sample(order[drawn], came[drawn].astype(np.int64), law.inclusion(rate[drawn] * threshold))
 
 
 def first_within(
@@ -250,21 +250,18 @@ def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: n
         sizes, place = np.ones(number), np.arange(1, number + 1)
     else:
         inclusion = inclusion_probabilities(size, number)
-        chosen = rng.random(len(left)) < inclusion if drawing == "poisson" else _pivotal(inclusion, rng)
+        if drawing == "poisson":
+            chosen = rng.random(len(left)) < inclusion
+        else:
+            from pt_active.sampling._kernels import pivotal
+
+            # A random order keeps that of the pool from mattering.
+            chosen = pivotal(inclusion, rng.permutation(len(left)), rng.random(len(left)))
         probability, sizes, place = inclusion[chosen], np.array([float(number)]), np.ones(1, dtype=np.int64)
     step, probabilities = steps.step.copy(), steps.probability.copy()
     step[left[chosen]], probabilities[left[chosen]] = len(steps.size) + place, probability
     independent = np.r_[steps.independent, np.full(len(sizes), drawing == "poisson")]
     return replace(steps, step=step, probability=probabilities, size=np.r_[steps.size, sizes], independent=independent)
-
-
-def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """bool[n], as many as the probabilities sum to; a random order keeps the order of the pool from mattering."""
-    from pt_active.sampling import _kernels
-
-    chosen = np.zeros(len(inclusion), dtype=bool)
-    _kernels.pivotal(inclusion, rng.permutation(len(inclusion)), rng.random(len(inclusion)), chosen)
-    return chosen
 
 
 def _one_at_a_time(size: np.ndarray, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

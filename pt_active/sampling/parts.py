@@ -18,11 +18,6 @@ _STEP = (np.sqrt(5) - 1) / 2
 """Multiples of the golden ratio, modulo 1, are spread evenly however many there are."""
 
 
-def can_part(sample: TwoPhase) -> bool:
-    """Whether a sample comes in parts: judged from the top by whole queries, by surprises by single documents."""
-    return sample.priority is None
-
-
 def leaning(ranks: np.ndarray) -> np.ndarray:
     """float64[N], how far each document favours the first ranker, by the reciprocals of ranks int[k, N] from 1."""
     near = np.divide(1.0, ranks, out=np.zeros(ranks.shape), where=ranks > 0)
@@ -37,7 +32,7 @@ def parts_of(
     Each part has its share of the costs, or of the documents that favour either side.
 
     Args:
-        sample: One that `can_part`.
+        sample: One whose documents do not come in an order: from the top by queries, by surprises one by one.
         prices: What its documents cost.
         lean: float64[N], as `leaning` has it.
         turn: int64[m], a random order of the queries.

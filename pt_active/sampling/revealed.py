@@ -41,8 +41,7 @@ class RevealedPool(DocumentPool):
 
     form: RevealedForm  # The form of the measure
     key: np.ndarray  # uint64[N], from which the random numbers of each document follow
-    # The latest results, and how many numbers each has
-    kept: dict[bytes, tuple[Any, int]] = field(default_factory=dict, repr=False, compare=False)
+    kept: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)  # The latest results
 
     def ranked(self, ranks: np.ndarray) -> RevealedPool:
         """The pool with other rankings, for which nothing is kept."""
@@ -150,14 +149,10 @@ class RevealedPool(DocumentPool):
     def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for equal arrays before, or is computed now and kept; nobody writes into them."""
         name = b"".join(map(_digest, of))
-        found = self.kept.pop(name) if name in self.kept else None
-        if found is None:
-            made = compute()
-            found = made, _numbers(made)
-        self.kept[name] = found
-        while len(self.kept) > _KEPT and sum(numbers for _, numbers in self.kept.values()) > _KEPT_NUMBERS:
+        result: _Result = self.kept.pop(name) if name in self.kept else compute()
+        self.kept[name] = result
+        while len(self.kept) > _KEPT and sum(map(_numbers, self.kept.values())) > _KEPT_NUMBERS:
             self.kept.pop(next(iter(self.kept)))
-        result: _Result = found[0]
         return result
 
 

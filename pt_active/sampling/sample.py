@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pt_active.sampling.chances import EXPONENTIAL, Law
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -40,21 +38,6 @@ class Sample:
         repeated = bool(np.isnan(inclusion[rows]).any())
         expected = draws.sum() * q[rows] if repeated else inclusion[rows]
         return cls(rows, draws[rows], expected, repeated, census, q, **kept)
-
-    @classmethod
-    def by_priority(
-        cls,
-        rows: np.ndarray,
-        count: np.ndarray,
-        rate: np.ndarray,
-        threshold: np.ndarray | float,
-        law: Law = EXPONENTIAL,
-    ) -> Sample:
-        """The units that come before a threshold T, the priority of the next one, at rates q.
-
-        Shapes: rows, count (0 for units from the threshold on) and rate [..., n]; threshold float64[..., 1].
-        """
-        return cls(rows, count, law.inclusion(rate * threshold))
 
     @property
     def draws(self) -> np.ndarray:
@@ -221,7 +204,7 @@ class TwoPhase:
 
     def chance(self, query: np.ndarray) -> np.ndarray:
         """``Π π`` of the documents in opened queries, 0 for the others, float64[N]."""
-        return replace(self.design, opening=self.opening).chance(query)
+        return np.asarray(self.opening[query] * self.design.inclusion)
 
 
 @dataclass(frozen=True)

@@ -99,16 +99,13 @@ class Succession:
         """The number of documents that come before the first that lacks a label, bool[N]."""
         return int(np.logical_and.accumulate(has_label[self.order]).sum())
 
-    def sample(self, threshold: float) -> TwoPhase:
-        """The documents that come before a threshold."""
+    def first(self, documents: int) -> TwoPhase:
+        """The first documents, as if the budget had ended there."""
+        threshold = self.threshold(documents)
         design, drawn = at(self.design, threshold), self.priority < threshold
         count = int(drawn.sum())
         spent = float(self.spent[count - 1]) if count else 0.0
         return TwoPhase(design, Sample.once(design.opening), drawn, spent, self.priority)
-
-    def first(self, documents: int) -> TwoPhase:
-        """The first documents, as if the budget had ended there."""
-        return self.sample(self.threshold(documents))
 
     def drawn_to(self, budget: float) -> TwoPhase:
         """Documents in the order in which they come, until the next would overspend.

@@ -12,7 +12,7 @@ from populations import POPULATIONS, HostilePopulation, skewed
 from pt_active import Plan
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.replay import Population
-from pt_active.sampling.designs import difference_moments
+from pt_active.sampling.designs import contrast_moments
 from pt_active.studies.simulate import labelled_population
 
 SEEDS = range(2)
@@ -76,7 +76,7 @@ def claims(name: str) -> np.ndarray:
     rows = []
     for seed in range(6):
         population = replayable(POPULATIONS[name](seed))
-        model, variance = difference_moments(population.moments.mean, population.moments.covariance, 0, 1)
+        model, variance = contrast_moments(population.moments, 0, 1)
         pairs = (population.target, model), (population.values[:, 0], population.moments.mean[:, 0])
         same = [np.corrcoef(*pair)[0, 1] if pair[1].std() > 0 else 0.0 for pair in pairs]
         rows.append([variance.mean() / ((population.target - model) ** 2).mean(), *same])

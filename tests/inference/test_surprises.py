@@ -189,7 +189,7 @@ DRAWN = ([0, 2, 3, 5], [1, 4, 6], [1, 2, 4, 5, 6, 7], [3, 4, 5, 6, 7], list(rang
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("drawn", DRAWN)
 def test_one_document_above_level_0_is_all_labellings_with_one(measure: str, drawn: list[int]) -> None:
-    from pt_active.sampling._single_kernels import told_if_single
+    from pt_active.sampling._surprise_kernels import told_by_labels
 
     pool = pool_of(measure)
     classes = drawing.in_classes(pool, beliefs())
@@ -198,7 +198,8 @@ def test_one_document_above_level_0_is_all_labellings_with_one(measure: str, dra
     told, shape = classes.told_by_labels(), (len(drawn), classes.logits.shape[1] + 1)
     value, effect, likely = np.zeros((2, 2)), np.zeros((2, *shape)), np.zeros(shape)
     every, others = np.zeros(2), np.zeros(len(drawn))
-    told_if_single(INDPTR, classes.compiled, told, (value, effect, likely, every, others))
+    found = value, effect, likely, every, others
+    told_by_labels(INDPTR, classes.compiled, told, tuple(map(np.zeros_like, found)), found)
     for query in range(2):
         brute = enumerated(pool, query, classes, told, level, single=True)
         assert np.exp(every[query]) == pytest.approx(brute.every, rel=1e-9)
@@ -213,7 +214,7 @@ def test_one_document_above_level_0_is_all_labellings_with_one(measure: str, dra
 @pytest.mark.parametrize("measure", MEASURES)
 def test_where_one_document_is_relevant_and_that_is_known_nothing_is_biased(measure: str) -> None:
     """The mean over all samples of independent draws, for each of its places and levels, whatever the model says."""
-    from pt_active.sampling._single_kernels import told_if_single
+    from pt_active.sampling._surprise_kernels import told_by_labels
 
     pool, chance = pool_of(measure), np.linspace(0.2, 0.9, 8)
     classes = drawing.in_classes(pool, beliefs())
@@ -227,7 +228,7 @@ def test_where_one_document_is_relevant_and_that_is_known_nothing_is_biased(meas
             now, shape = replace(classes, known=level), (len(rows), classes.logits.shape[1] + 1)
             value, effect, likely = np.zeros((2, 2)), np.zeros((2, *shape)), np.zeros(shape)
             found = value, effect, likely, np.zeros(2), np.zeros(len(rows))
-            told_if_single(INDPTR, now.compiled, now.classes, found)
+            told_by_labels(INDPTR, now.compiled, now.classes, tuple(map(np.zeros_like, found)), found)
             delta = effect[:, np.arange(len(rows)), truth[rows]] - (likely * effect).sum(axis=2)
             weight = np.where(drawn, chance[:4], 1 - chance[:4]).prod()
             mean += weight * (value[:, 0] + delta @ (1 / chance[rows] - 1))

@@ -28,7 +28,7 @@ def test_probabilities_sum_to_the_number_and_keep_their_proportions(size: list, 
 
 @pytest.mark.parametrize("drawing", ["fixed", "poisson"])
 def test_each_instance_comes_as_often_as_it_should(drawing: str) -> None:
-    pi, number, repetitions = inclusion_probabilities(SIZE, 3), 3, 2000
+    pi, number, repetitions = inclusion_probabilities(SIZE, 3), 3, 800
     rng = np.random.default_rng(1)
     came = np.zeros(len(SIZE))
     for _ in range(repetitions):
@@ -41,7 +41,7 @@ def test_each_instance_comes_as_often_as_it_should(drawing: str) -> None:
 
 
 def test_one_at_a_time_each_draw_is_proportional_to_size_among_the_rest() -> None:
-    rng, first, repetitions = np.random.default_rng(2), np.zeros(len(SIZE)), 2000
+    rng, first, repetitions = np.random.default_rng(2), np.zeros(len(SIZE)), 800
     for _ in range(repetitions):
         rounds = draw_round(Steps.none_yet(SIZE), SIZE, 4, "single", rng)
         order = np.argsort(rounds.step)[2:]
@@ -70,13 +70,8 @@ def test_nothing_is_drawn_twice_and_the_last_round_takes_the_rest(drawing: str) 
 
 
 def test_the_mixture_keeps_everything_within_reach() -> None:
-    np.testing.assert_allclose(defended(np.array([0.0, 3.0]), 0.1), [0.1, 0.9 * 2 + 0.1])
+    np.testing.assert_allclose(defended(np.array([0.0, 3.0])), [0.1, 0.9 * 2 + 0.1])
     np.testing.assert_allclose(defended(np.zeros(3)), np.ones(3))
-    for wrong in (np.array([-1.0, 1]), np.array([np.nan, 1])):
-        with pytest.raises(ValueError, match="finite number and not negative"):
-            defended(wrong)
-    with pytest.raises(ValueError, match="defensive must lie above 0"):
-        defended(np.ones(2), 0.0)
 
 
 def test_bad_arguments() -> None:
@@ -88,8 +83,6 @@ def test_bad_arguments() -> None:
     for drawing in ROUND_DRAWINGS:
         with pytest.raises(ValueError, match="sizes must be positive"):
             draw_round(none, SIZE * 0, 1, drawing, rng)
-    with pytest.raises(ValueError, match="must draw a positive number"):
-        inclusion_probabilities(SIZE, 0)
     with pytest.raises(ValueError, match="the pool is empty"):
         Steps.none_yet(np.zeros(0))
     with pytest.raises(ValueError, match=r"scores must be finite numbers \(not finite: 1\)"):

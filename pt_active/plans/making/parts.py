@@ -11,7 +11,7 @@ from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.plans.making.documents import expected_of, graded_of, round_entry
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import RoundEntry
-from pt_active.sampling.parts import can_part, first_parts, leaning, parts_of
+from pt_active.sampling.parts import first_parts, leaning, parts_of
 from pt_active.sampling.sample import Costs, TwoPhase
 from pt_active.sampling.successive import succession_of
 
@@ -23,7 +23,7 @@ def in_parts(tables: PlanTables) -> bool:
     """Whether the only round of a plan comes in parts, after each of which one may look."""
     rounds, manifest = tables.rounds, tables.manifest
     changed = manifest.cut or manifest.later_rankers
-    return len(rounds) == 1 and not changed and can_part(rounds[0].sample)
+    return len(rounds) == 1 and not changed and rounds[0].sample.priority is None
 
 
 def part_of(tables: PlanTables) -> np.ndarray:

@@ -17,6 +17,7 @@ from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanS
 from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.pool import Pool, design_table, worklist
 from pt_active.plans.making.rankers import stored_weights
+from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
 from pt_active.sampling.sample import Sample
 from pt_active.showing.rounding import amount
@@ -172,8 +173,8 @@ class DrawingOrder:
 
     def first(self, n: int) -> Sample:
         """The first n queries, as they would have been drawn with a budget that ended there."""
-        once, threshold = np.ones(n, dtype=np.int64), self.threshold[n - 1]
-        return Sample.by_priority(self.rows[:n], once, self.q[:n], threshold)
+        inclusion = EXPONENTIAL.inclusion(self.q[:n] * self.threshold[n - 1])
+        return Sample(self.rows[:n], np.ones(n, dtype=np.int64), inclusion)
 
 
 def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:

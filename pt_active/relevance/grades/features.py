@@ -26,14 +26,6 @@ def ranking_columns(columns: Iterable[object]) -> list[str]:
     return [] if ranker_names(columns) else ["score"]
 
 
-def feature_columns(columns: Iterable[object]) -> list[str]:
-    """The columns that `document_features` needs besides qid and docno."""
-    columns = list(columns)
-    if "features" in columns:
-        return ["features"]
-    return [f"score_{name}" for name in ranker_names(columns)] or ["score"]
-
-
 def document_features(frame: pd.DataFrame) -> np.ndarray:
     """The ``features`` column of a frame if there is one, else the ranks and scores as `run_features` computes them."""
     return _given_features(frame["features"]) if "features" in frame.columns else run_features(frame)
@@ -124,13 +116,10 @@ def _unit_scores(score: np.ndarray, retrieved: np.ndarray, query: np.ndarray) ->
     if lacking := int((~np.isfinite(score[retrieved])).sum()):
         documents, have = how_many("document", lacking), agreeing("has", lacking)
         raise ValueError(f"{documents} that a ranker retrieves {have} no finite score")
-    low, high = np.full(query.max(initial=-1) + 1, np.inf), np.full(query.max(initial=-1) + 1, -np.inf)
-    np.minimum.at(low, query[retrieved], score[retrieved])
-    np.maximum.at(high, query[retrieved], score[retrieved])
-    unit = np.zeros(len(score))
-    low, high = low[query[retrieved]], high[query[retrieved]]
-    unit[retrieved] = np.divide(score[retrieved] - low, high - low, out=np.full(len(low), 0.5), where=high > low)
-    return unit
+    known = pd.Series(score).where(retrieved)
+    low, high = (known.groupby(query).transform(end) for end in ("min", "max"))
+    unit = ((known - low) / (high - low)).where(high > low, 0.5)
+    return np.asarray(unit.where(retrieved, 0.0))
 
 
 def _given_features(column: pd.Series) -> np.ndarray:

@@ -45,9 +45,7 @@ def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: fl
 
 def from_exceedance(above: np.ndarray) -> np.ndarray:
     """float64[N, G+1], the grades with ``P(y ≥ g) = above[:, g − 1]``, float64[N, G], falling in g."""
-    grades = np.empty((len(above), above.shape[1] + 1), order="F")
-    grades[:, 0], grades[:, 1:-1], grades[:, -1] = 1 - above[:, 0], above[:, :-1] - above[:, 1:], above[:, -1]
-    return grades
+    return np.asarray(-np.diff(above, axis=1, prepend=1, append=0))
 
 
 def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
@@ -151,22 +149,20 @@ class OrderedLogit:
     centre: np.ndarray  # float64[d], the mean of each feature in training
     scale: np.ndarray  # float64[d], the standard deviation of each feature in training; 1 if the feature was constant
     n: int  # the number of training documents
+    max_grade: int  # G, the highest grade, which need not occur in training
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """float64[N, K], the probability of each grade that occurred in training."""
+        """float64[N, G+1], the probability of each grade, also of those that did not occur in training."""
         from scipy.special import expit
 
         score = ((features - self.centre) / self.scale) @ self.weights
         lower, upper = (ends[None, :] - score[:, None] for ends in _cell_ends(self.thresholds))
         # The product equals expit(upper) − expit(lower), which would cancel in the tails.
-        return expit(upper) * expit(-lower) * -np.expm1(lower - upper)
-
-    def all_grades(self, features: np.ndarray, max_grade: int) -> np.ndarray:
-        """float64[N, G+1], the grades 0 … G, also those that did not occur in training."""
-        return widened(self.probabilities(features), self.grades, max_grade, self.n)
+        occurred = expit(upper) * expit(-lower) * -np.expm1(lower - upper)
+        return widened(occurred, self.grades, self.max_grade, self.n)
 
 
-def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: float) -> OrderedLogit:
+def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, max_grade: int, prior_scale: float) -> OrderedLogit:
     """Fit by maximum a posteriori with ``w ~ N(0, prior_scale²)``; a warning if the optimiser stops early."""
     from scipy.special import logit
 
@@ -180,7 +176,7 @@ def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: flo
     arguments = standardised, codes, prior_scale
     fitted = optimum(ordered_logit_objective, start, arguments, "ordered logit")
     cuts = len(grades) - 1
-    return OrderedLogit(grades, _thresholds(fitted[:cuts]), fitted[cuts:], centre, scale, len(labels))
+    return OrderedLogit(grades, _thresholds(fitted[:cuts]), fitted[cuts:], centre, scale, len(labels), max_grade)
 
 
 def ordered_logit_objective(

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import HELP, how_many
+from pt_active.frames.columns import ranker_names
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.features import document_features, feature_columns
+from pt_active.relevance.grades.features import document_features
 from pt_active.relevance.grades.models import (
     ColdGrades,
     FittedGrades,
@@ -29,17 +30,21 @@ class FeatureGrades(FittedGrades):
     """
 
     n_features_: int
+    model_: fitting.OrderedLogit | fitting.GradeForest
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
         """``features`` if the frame has it, else ``score_<name>`` of each ranker, else ``score``."""
-        return feature_columns(columns)
+        columns = list(columns)
+        if "features" in columns:
+            return ["features"]
+        return [f"score_{name}" for name in ranker_names(columns)] or ["score"]
 
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
         judged = labels >= 0
         features, labels = document_features(frame)[judged], labels[judged]
         # Random forests and rounding depend on the order of the rows, so that of the frame must not reach the fit.
         order = np.lexsort([labels, *features.T])
-        self._learn_features(features[order], labels[order])
+        self.model_ = self._fitted(features[order], labels[order])
         self.n_features_ = features.shape[1]
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
@@ -49,15 +54,11 @@ class FeatureGrades(FittedGrades):
                 f"{type(self).__name__} was fitted on {how_many('feature', self.n_features_)} a document, "
                 f"got {features.shape[1]}"
             )
-        return self._predict_features(features)
+        return self.model_.probabilities(features)
 
     @abstractmethod
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
-        """Fit to features, float64[n, d], and labels, int64[n], in an order that is not the frame's."""
-
-    @abstractmethod
-    def _predict_features(self, features: np.ndarray) -> np.ndarray:
-        """float64[N, G+1], grade probabilities for features, float64[N, d]."""
+    def _fitted(self, features: np.ndarray, labels: np.ndarray) -> fitting.OrderedLogit | fitting.GradeForest:
+        """A model of features, float64[n, d], and labels, int64[n], in an order that is not the frame's."""
 
 
 class OrderedLogitGrades(FeatureGrades):
@@ -77,12 +78,9 @@ class OrderedLogitGrades(FeatureGrades):
         self.max_grade = max_grade
         self.prior_scale = prior_scale
 
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
+    def _fitted(self, features: np.ndarray, labels: np.ndarray) -> fitting.OrderedLogit:
         check_positive("prior_scale", self.prior_scale)
-        self.model_ = fitting.fit_ordered_logit(features, labels, self.prior_scale)
-
-    def _predict_features(self, features: np.ndarray) -> np.ndarray:
-        return self.model_.all_grades(features, self.max_grade)
+        return fitting.fit_ordered_logit(features, labels, self.max_grade, self.prior_scale)
 
 
 class ForestGrades(FeatureGrades):
@@ -112,13 +110,8 @@ class ForestGrades(FeatureGrades):
         self.min_leaf = min_leaf
         self.seed = seed
 
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
-        self.model_ = fitting.fit_forest(
-            features, labels, self.max_grade, self.kind, self.trees, self.min_leaf, self.seed
-        )
-
-    def _predict_features(self, features: np.ndarray) -> np.ndarray:
-        return self.model_.probabilities(features)
+    def _fitted(self, features: np.ndarray, labels: np.ndarray) -> fitting.GradeForest:
+        return fitting.fit_forest(features, labels, self.max_grade, self.kind, self.trees, self.min_leaf, self.seed)
 
 
 GRADES: dict[str, Callable[[int], GradeModel]] = {

@@ -160,8 +160,8 @@ def drawn(m, number, rng):
         return Sample.once(np.ones(m), census=True)
     priority = rng.exponential(size=m)
     order = np.argsort(priority)
-    rate, rows = np.ones(number), order[:number]
-    return Sample.by_priority(rows, np.ones(number, dtype=np.int64), rate, priority[order[number]])
+    inclusion = np.full(number, -np.expm1(-priority[order[number]]))
+    return Sample(order[:number], np.ones(number, dtype=np.int64), inclusion)
 
 
 def significant(sample, weight, model, values):

@@ -14,7 +14,7 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.plans.making.rankers import pair_weights
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import check_pair_weights, difference_moments, sampling_distribution
+from pt_active.sampling.designs import check_pair_weights, contrast_moments, sampling_distribution
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
@@ -32,7 +32,7 @@ def random_moments(seed: int, systems: int = 3, queries: int = 8) -> tuple[Momen
 
 def optimal_of_pair(moments: Moments, a: int, b: int, cost: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """q ∝ p √((M − Ř)² + C)/√λ of the difference, one query at a time [T 6.11]."""
-    mean, variance = difference_moments(moments.mean, moments.covariance, a, b)
+    mean, variance = contrast_moments(moments, a, b)
     expected = sum(p * m for p, m in zip(weight, mean, strict=True))
     rows = zip(mean, variance, cost, weight, strict=True)
     q = np.array([p * np.sqrt((m - expected) ** 2 + c) / np.sqrt(price) for m, c, price, p in rows])
