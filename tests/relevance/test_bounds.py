@@ -12,10 +12,9 @@ from ir_measures import Qrel, ScoredDoc
 from pt_active.relevance.bounds import (
     UNIT_MEASURES,
     contrast_bounds,
-    document_bounds,
 )
-from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.relevance.moments import discounts, document_moments
+from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.moments import document_moments
 
 GRADES = 3
 
@@ -91,16 +90,6 @@ def test_queries_without_documents_have_bounds(name: str) -> None:
     np.testing.assert_array_equal(high, float(name == "nDCG@2"))
 
 
-def test_documents_are_bounded_one_by_one() -> None:
-    form = rank_form(parse_measure("DCG@3"), GRADES - 1, 5)
-    weight = np.array([1.0, -1.0, 0.0, 1.0, 0.0]) @ np.eye(5) * 0.5
-    low, high = document_bounds(form, weight)
-    for z, each in enumerate(weight):
-        assert (low[z], high[z]) == (min(each * form.values), max(each * form.values))
-    weight = np.array([1.0, -1.0, 0.0]) @ discounts(form, RANKS)
-    assert document_bounds(form, weight)[1][:5].sum() == pytest.approx(bounds("DCG@3", [1.0, -1.0, 0.0])[1][0])
-
-
 # --- measures between 0 and 1 -----------------------------------------------------------------------------------------
 
 
@@ -130,7 +119,7 @@ WITH_PARAMETERS = (
 def test_listed_measures_lie_between_0_and_1_for_random_labels() -> None:
     rng = np.random.default_rng(0)
     measures = [ir_measures.parse_measure(name) for name in WITH_PARAMETERS]
-    documents, queries = [f"d{z}" for z in range(9)], [f"q{x}" for x in range(150)]
+    documents, queries = [f"d{z}" for z in range(9)], [f"q{x}" for x in range(50)]
     qrels, run = [], []
     for number, query in enumerate(queries):
         top = number % 5

@@ -39,27 +39,6 @@ def test_dcg_gain_and_discount() -> None:
     assert value(DCG) == value(DCG @ 4)
 
 
-def test_err_depends_on_the_highest_grade() -> None:
-    def err(*kappa: float) -> float:
-        reach, total = 1.0, 0.0
-        for i, k in enumerate(kappa, start=1):
-            total += reach * k / i
-            reach *= 1 - k
-        return total
-
-    assert value(ERR(max_rel=3) @ 10) == pytest.approx(err(0, 7 / 8, 0, 1 / 8), abs=1e-12)
-    assert value(ERR(max_rel=4) @ 10) == pytest.approx(err(0, 7 / 16, 0, 1 / 16), abs=1e-12)
-
-
-def test_binary_measures_say_what_is_relevant() -> None:
-    assert value("P(rel=2)@4") == 0.25
-    assert value("P@4") == 0.5
-    assert value("P@10") == 0.2
-    assert value("RR(rel=2)@10") == 0.5
-    assert value("RBP(p=0.5)@10") == pytest.approx(0.5 * (0.5 + 0.5**3), abs=1e-12)
-    assert value("RBP(p=0.5,rel=2)") == pytest.approx(0.25, abs=1e-12)
-
-
 def test_a_mean_score_counts_the_labels_of_its_scale() -> None:
     assert value("Score@2") == pytest.approx((0 + 3) / 2)
     assert value("Score(low=1)@2") == pytest.approx((1 + 3) / 2)
@@ -69,13 +48,6 @@ def test_a_mean_score_counts_the_labels_of_its_scale() -> None:
     for wrong in ("Score", "Score(step=0)@1", "Score(step=-1)@1"):
         with pytest.raises(ValueError, match="Score"):
             parse_measure(wrong)
-
-
-def test_queries_follow_the_qrels() -> None:
-    values = measure_values(RUN, QRELS, DCG @ 10)
-    assert values.qid.tolist() == ["t-1", "t-2", "t-3"]
-    assert values.value.tolist()[1:] == [0.0, 0.0]
-    assert measure_values(RUN, QRELS, "nDCG@10").qid.tolist() == ["t-1", "t-2", "t-3"]
 
 
 def by_ir_measures(measure: object, run: pd.DataFrame, qrels: pd.DataFrame, provider: object = ir_measures) -> dict:
@@ -129,13 +101,6 @@ def test_pt_experiment_takes_our_measures() -> None:
         assert frame[str(measure)][0] == pytest.approx(measure_values(RUN, QRELS, measure).value.mean(), abs=1e-12)
 
 
-def test_ties_are_broken_by_docno_descending_at_single_precision() -> None:
-    run = pd.DataFrame({"qid": "q", "docno": ["a", "b", "c"], "score": [1.0, 1.0 + 1e-9, 0.5]})
-    qrels = pd.DataFrame({"qid": "q", "docno": ["a", "b"], "label": [1, 0]})
-    assert measure_values(run, qrels, "RR@10").value[0] == 0.5
-    assert measure_values(run, qrels, "RR").value[0] == measure_values(run, qrels, "AP").value[0]
-
-
 @pytest.mark.parametrize("measure", ["RR(rel=2)@4", "Judged@2", "IPrec@0.2", "nDCG@3", "Rprec"])
 def test_ties_are_those_of_trec_eval_by_whatever_ir_measures_computes_a_measure(measure: str) -> None:
     rng = np.random.default_rng(7)
@@ -156,7 +121,7 @@ IN_ORDER = {
 }
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(st.permutations(range(len(RUN))), st.permutations(range(len(QRELS))))
 def test_row_order_does_not_matter(run_order: list[int], qrel_order: list[int]) -> None:
     for measure, expected in IN_ORDER.items():

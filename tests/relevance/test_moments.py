@@ -142,20 +142,6 @@ def test_documents_of_known_grade_and_documents_that_surely_stop_the_reader():
             assert_exact(name, ranks, grades)
 
 
-def test_several_queries_at_once_equal_each_alone():
-    rng = np.random.default_rng(8)
-    sizes = [3, 1, 5, 0, 4]
-    parts = [(random_ranks(rng, 3, n, 3), random_grades(rng, n, 3)) for n in sizes]
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    ranks, grades = np.hstack([r for r, _ in parts]), np.vstack([g for _, g in parts])
-    for name in ("ERR(max_rel=4)@3", "DCG", "RR"):
-        moments = label_moments(parse_measure(name), indptr, ranks, grades)
-        for x, (rank, grade) in enumerate(parts):
-            mean, covariance = enumerated_moments(DEFINITIONS[name], rank, grade)
-            np.testing.assert_allclose(moments.mean[x], mean, atol=1e-12)
-            np.testing.assert_allclose(moments.covariance[x], covariance, atol=1e-12)
-
-
 def cross_moment(form, ranks, grades):
     """``E[ℓ_1 ℓ_2]`` of two rankings by a walk through the second for each rank of the first [T A.18]."""
     kappa, square = grades @ form.values, grades @ form.values**2
@@ -190,11 +176,11 @@ def kinds_of_grades(rng, documents):
 
 
 @pytest.mark.parametrize("measure", ["ERR(max_rel=4)", "ERR(max_rel=4)@100", "RR(rel=2)", "RR(rel=4)"])
-@pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 500])
+@pytest.mark.parametrize("length", [1, 3, 32, 33, 200])
 def test_the_tree_equals_the_walk_through_each_ranking(measure, length):
     rng = np.random.default_rng(length)
     documents = length + length // 3 + 1
-    ranks = random_ranks(rng, 2, documents, length, gaps=length == 500)
+    ranks = random_ranks(rng, 2, documents, length, gaps=length == 200)
     form = rank_form(parse_measure(measure), 4, int(ranks.max()))
     shown = np.where(ranks > len(form.weights), 0, ranks)
     for grades in kinds_of_grades(rng, documents):
@@ -212,15 +198,6 @@ def test_the_measure_itself_where_labels_are_known(name):
     np.testing.assert_allclose(values[0], expected, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["DCG", "ERR(max_rel=4)@3", "RR(rel=2)@2", "P@4"])
-def test_the_expectation_where_some_labels_are_known(name):
-    rng = np.random.default_rng(6)
-    ranks, grades = random_ranks(rng, 2, 6, 5), random_grades(rng, 6, 3)
-    grades[:3] = np.eye(4)[[0, 3, 1]]
-    values = document_moments(parse_measure(name), one_query(ranks), ranks, grades, 3)
-    np.testing.assert_allclose(values[0], enumerated_moments(DEFINITIONS[name], ranks, grades)[0], atol=1e-12)
-
-
 # --- properties -----------------------------------------------------------------------------------------------------
 
 EXACT = st.sampled_from(["DCG@3", "P(rel=2)@3", "RBP(p=0.7,rel=2)", "ERR(max_rel=4)@3", "ERR(max_rel=4)", "RR(rel=2)"])
@@ -234,7 +211,7 @@ def random_query(seed, systems=2):
     return rng, ranks, random_grades(rng, documents, 4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(EXACT, SEEDS)
 def test_the_order_of_documents_queries_and_systems_does_not_matter(name, seed):
     rng, ranks, grades = random_query(seed, systems=3)
@@ -250,17 +227,6 @@ def test_the_order_of_documents_queries_and_systems_does_not_matter(name, seed):
     covariance = moments.covariance[0]
     np.testing.assert_array_equal(covariance, covariance.T)
     assert np.linalg.eigvalsh(covariance).min() >= -1e-12
-
-
-@settings(max_examples=60, deadline=None)
-@given(EXACT, SEEDS)
-def test_a_system_does_not_differ_from_itself(name, seed):
-    _, ranks, grades = random_query(seed, systems=1)
-    both = np.vstack([ranks, ranks])
-    moments = label_moments(parse_measure(name), one_query(both), both, grades)
-    (a, c), (_, b) = moments.covariance[0]
-    assert a + b - 2 * c == pytest.approx(0, abs=1e-14)
-    assert moments.mean[0, 0] == moments.mean[0, 1]
 
 
 # --- measures that are neither additive nor cascade -----------------------------------------------------------------
@@ -295,22 +261,6 @@ def test_measures_of_label_matrices_equal_ir_measures(name):
             np.testing.assert_allclose(values[:, system], by_ir_measures(measure, labels, rank), atol=1e-12)
 
 
-def exponential_ndcg(rank, labels, cutoff):
-    value = dcg(top(in_order(rank, labels), cutoff), lambda y: 2**y - 1)
-    best = dcg(list(enumerate(sorted(labels, reverse=True), start=1))[:cutoff], lambda y: 2**y - 1)
-    return value / best if best else 0.0
-
-
-@pytest.mark.parametrize("cutoff", [1, 3, 100])
-def test_exponential_ndcg_equals_its_formula(cutoff):
-    rng = np.random.default_rng(cutoff)
-    ranks, labels = random_ranks(rng, 2, 12, 8, gaps=True), rng.integers(0, 5, (20, 12))
-    labels[0] = 0
-    values = evaluator(parse_measure(f"nDCG(dcg='exp-log2')@{cutoff}"), 4)(labels, ranks)
-    expected = [[exponential_ndcg(rank, row.tolist(), cutoff) for rank in ranks] for row in labels]
-    np.testing.assert_allclose(values, expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["nDCG@3", "AP"])
 def test_monte_carlo_moments_are_within_their_error_of_enumeration(name):
     """Mean within 4 reported standard errors; covariance within 4 of its own, from enumerated fourth moments."""
@@ -331,7 +281,7 @@ def test_monte_carlo_moments_are_within_their_error_of_enumeration(name):
         np.testing.assert_allclose(moments.monte_carlo_error[0], np.sqrt(np.diag(covariance) / samples), rtol=0.1)
 
 
-@pytest.mark.parametrize("name", ["nDCG@3", "R@2"])
+@pytest.mark.parametrize("name", ["nDCG@3"])
 def test_the_same_seed_gives_the_same_answer(name):
     rng = np.random.default_rng(9)
     ranks, grades = random_ranks(rng, 2, 8, 5), random_grades(rng, 8, 3)
@@ -347,11 +297,3 @@ def test_one_label_vector_is_too_few():
     ranks = np.array([[1]], dtype=np.int32)
     with pytest.raises(ValueError, match="at least 2 label vectors"):
         label_moments(parse_measure("nDCG"), one_query(ranks), ranks, np.eye(2)[[0]], samples=1)
-
-
-def test_a_system_without_documents_has_no_ndcg():
-    ranks = np.array([[1, 2], [0, 0]], dtype=np.int32)
-    for name in ("nDCG", "AP", "R@3"):
-        moments = label_moments(parse_measure(name), one_query(ranks), ranks, np.full((2, 2), 0.5), samples=20)
-        assert moments.mean[0, 1] == 0
-        assert moments.covariance[0, 1].tolist() == [0, 0]

@@ -12,10 +12,9 @@ from scipy import optimize
 from pt_active.relevance._kernels import revealed
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import variable_values
-from pt_active.sampling._kernels import pooled_sizes
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes, hedged
-from pt_active.sampling.drawings import RoundSettings, natural_drawing
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import Costs
 
@@ -62,7 +61,7 @@ def sizes_of(instance, drawing, defensive=0.1, **options):
     return document_sizes(DocumentPool(form, indptr, ranks, weight), variables, cost, settings)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(SEEDS, st.sampled_from(MEASURES), st.integers(1, 3))
 def test_the_gradient_is_what_a_document_changes_at_any_real_values(seed, measure, systems):
     """Measures are affine in each variable, so ``ℓ(κ_z + 1) − ℓ(κ_z)`` is the derivative itself."""
@@ -102,7 +101,7 @@ def test_with_variances_the_chance_of_reaching_a_rank_is_the_root_of_its_mean_sq
         assert found[s, z] == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(SEEDS, st.sampled_from(["ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]), st.integers(1, 3))
 def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, systems):
     rng = np.random.default_rng(seed)
@@ -141,34 +140,6 @@ def test_the_hedge_is_a_share_of_the_average_variance():
     np.testing.assert_allclose(hedged(variables, gradient, 0.3).variance, variables.variance + added)
     np.testing.assert_array_equal(hedged(variables, gradient, 0.0).variance, variables.variance)
     assert hedged(Variables(variables.mean, np.zeros(3)), gradient, 0.3).variance.tolist() == [1, 1, 1]
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_pooled_sizes_are_the_monotone_optimum(seed):
-    """Against SLSQP on ``Σ g/ψ`` at ``Σ λψ = 1`` with ψ falling in each query."""
-    rng = np.random.default_rng(seed)
-    indptr, order = np.array([0, 3, 3, 5, 6]), np.array([2, 0, 1, 3, 4, 5])
-    gain, cost, size = rng.uniform(0.1, 3, 6), rng.uniform(0.5, 2, 6), np.zeros(6)
-    gain[order[0]] *= 0.01
-    pooled_sizes(indptr, order, gain, cost, size)
-    steps = [(2, 0), (0, 1), (3, 4)]
-    found = optimize.minimize(
-        lambda psi: (gain / psi).sum(),
-        np.full(6, 1 / cost.sum()),
-        jac=lambda psi: -gain / psi**2,
-        bounds=[(1e-4, None)] * 6,
-        constraints=[
-            {"type": "eq", "fun": lambda psi: cost @ psi - 1},
-            *({"type": "ineq", "fun": lambda psi, a=a, b=b: psi[a] - psi[b]} for a, b in steps),
-        ],
-        method="SLSQP",
-        options={"ftol": 1e-12, "maxiter": 500},
-    )
-    best = size / (cost @ size)
-    assert all(best[a] >= best[b] for a, b in steps)
-    assert best[2] == best[0]
-    assert (gain / best).sum() == pytest.approx(found.fun, rel=1e-5)
-    np.testing.assert_allclose(best, found.x, rtol=5e-3)
 
 
 def everything(sizes, instance, overhead):
@@ -217,7 +188,7 @@ def test_no_other_depths_of_the_same_cost_have_less_variance(measure, systems):
         design = document_design(sizes, "depth", Costs(indptr, cost, 0.0), budget)
         psi = design.chance(QUERY)
         variance = sizes.gain[psi > 0] @ (1 / psi[psi > 0] - 1)
-        for _ in range(40):
+        for _ in range(15):
             other = psi * np.exp(rng.choice([0.02, 0.3]) * rng.normal(size=len(psi)))
             for a, b in itertools.pairwise(indptr):
                 mine = design.order[(design.order >= a) & (design.order < b)]
@@ -231,7 +202,7 @@ def test_no_other_depths_of_the_same_cost_have_less_variance(measure, systems):
             assert variance <= sizes.gain[psi > 0] @ (1 / other[psi > 0] - 1) * (1 + 1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=15)
 @given(SEEDS, st.sampled_from(ADDITIVE), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
 def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawing, overhead, times):
     instance = random_instance(seed, "DCG", 1)
@@ -285,7 +256,7 @@ def test_the_gain_is_the_squared_gradient_times_weight_and_variance():
     np.testing.assert_allclose(gain, weight[QUERY] ** 2 * variables.variance * d[0] ** 2, rtol=1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(SEEDS, st.sampled_from(CAN_BE_DRAWN), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
 def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, measure_and_drawing, systems, overhead):
     """Ties in the order of documents that come from the top are left out: rankers that share no rank have none."""
@@ -324,8 +295,3 @@ def test_what_is_refused():
     twins = sizes_of((form, indptr, np.vstack([ranks, ranks]), *rest), "depth")
     with pytest.raises(ValueError, match="no document can change the estimate"):
         document_design(twins, "depth", Costs(instance[1], instance[4], 0.0), 1.0)
-
-
-def test_the_natural_drawing():
-    additive, cascade = (form_of(name, np.array([[1]])) for name in ("DCG", "RR"))
-    assert (natural_drawing(additive), natural_drawing(cascade)) == ("successive", "depth")

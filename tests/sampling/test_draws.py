@@ -4,13 +4,11 @@ Tolerances are 3 standard errors of the simulation, or a chi-square test at the 
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.plans.making.queries import draw
 from pt_active.sampling.draws import draw_number, draw_to_budget, priorities, races
 
 COST = np.array([1.0, 1.0, 2.0, 4.0])
@@ -75,7 +73,7 @@ def random_pool(seed, queries=40):
 COSTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(COSTS, st.floats(0, 1), st.integers(0, 2**32 - 1))
 def test_never_over_budget(costs, share, seed):
     cost = np.array(costs)
@@ -106,7 +104,7 @@ def test_the_importance_is_p_over_q_where_a_query_was_drawn():
 @pytest.mark.parametrize("budget", [4.0, 6.5])
 def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
     outcome, chance = outcomes(Q, COST, budget)
-    counts = drawn_to_budget(Q, COST, budget, 12_000, seed=int(10 * budget))
+    counts = drawn_to_budget(Q, COST, budget, 5_000, seed=int(10 * budget))
     assert np.isin(as_numbers(counts), as_numbers(outcome)).all()
     for classify in (lambda counts: as_numbers((counts > 0) * 1), lambda counts: counts.sum(axis=1), as_numbers):
         classes, place = np.unique(np.r_[classify(outcome), classify(counts)], return_inverse=True)
@@ -121,11 +119,11 @@ def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
 def test_a_number_of_draws_is_multinomial():
     q, p, _, _ = random_pool(5, queries=6)
     rng = np.random.default_rng(5)
-    counts = np.array([counts_of(draw_number(q, p, 9, rng)) for _ in range(5000)])
+    counts = np.array([counts_of(draw_number(q, p, 9, rng)) for _ in range(1500)])
     assert (counts.sum(axis=1) == 9).all()
     error = np.sqrt(9 * q * (1 - q) / len(counts))
     assert (abs(counts.mean(axis=0) - 9 * q) < 3 * error).all()
-    np.testing.assert_allclose(np.cov(counts, rowvar=False), 9 * (np.diag(q) - np.outer(q, q)), atol=0.1)
+    np.testing.assert_allclose(np.cov(counts, rowvar=False), 9 * (np.diag(q) - np.outer(q, q)), atol=0.2)
 
 
 @pytest.mark.parametrize("budget", [4.0, 6.0])
@@ -169,7 +167,7 @@ def assert_mean(values, expected):
 @pytest.mark.parametrize("budget", [4.0, 7.0])
 def test_queries_are_drawn_with_the_probability_that_is_stated_singly_and_in_pairs(budget):
     """Given the threshold, draws are as good as independent: E[1/π] = 1 for each query, E[1/(π π')] = 1 for pairs."""
-    ((drawn, inclusion),) = drawn_without_replacement(Q, COST, [budget], 40_000, seed=1)
+    ((drawn, inclusion),) = drawn_without_replacement(Q, COST, [budget], 12_000, seed=1)
     assert_mean(drawn / inclusion, 1.0)
     for x, y in ((0, 1), (0, 2), (1, 3), (2, 3)):
         both = drawn[:, x] * drawn[:, y] / (inclusion[:, x] * inclusion[:, y])
@@ -197,12 +195,6 @@ def test_a_query_that_cannot_be_drawn_is_not_in_the_census(budget):
     assert sample.census
     assert counts_of(sample).tolist() == [1, 0, 1]
     np.testing.assert_allclose(sample.columns(weight)["importance"], [0.6, np.nan, 1.4])
-
-
-@pytest.mark.parametrize("arguments", [(None, None), (5.0, 5)])
-def test_a_budget_or_a_number_of_draws(arguments):
-    with pytest.raises(ValueError, match=r"pass either budget= or draws=, and not both"):
-        draw(pd.DataFrame({"qid": ["b"], "q_prob": [1.0]}), *arguments, seed=0, replace=True)
 
 
 @pytest.mark.parametrize(

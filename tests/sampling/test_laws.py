@@ -27,9 +27,9 @@ def test_the_next_unit_has_its_share_of_what_is_left() -> None:
     orders = list(permutations(range(4)))
     chance = [np.prod([Q[x] / Q[list(order[i:])].sum() for i, x in enumerate(order)]) for order in orders]
     assert sum(chance) == pytest.approx(1, rel=1e-12)
-    came = np.argsort(draw_priorities(Q, 40_000, np.random.default_rng(1)), axis=1) @ 4 ** np.arange(4)
+    came = np.argsort(draw_priorities(Q, 12_000, np.random.default_rng(1)), axis=1) @ 4 ** np.arange(4)
     count = [(came == np.array(order) @ 4 ** np.arange(4)).sum() for order in orders]
-    assert stats.chisquare(count, 40_000 * np.array(chance)).pvalue > 0.0027
+    assert stats.chisquare(count, 12_000 * np.array(chance)).pvalue > 0.0027
 
 
 def test_inclusion_is_the_chance_of_a_clock_before_the_threshold() -> None:
@@ -99,10 +99,3 @@ def test_given_clocks_decide_in_place_of_the_generator() -> None:
             assert sample.rows.tolist() == [1, 3]
             np.testing.assert_array_equal(sample.priority, priority)
             np.testing.assert_allclose(sample.expected, 1 - np.exp(-Q[[1, 3]] * 2.5), rtol=1e-12)
-
-
-def test_a_unit_that_cannot_be_drawn_never_comes() -> None:
-    q = np.array([0.5, 0.0, 0.5])
-    sample = draw_number(q, np.full(3, 1 / 3), 1, np.random.default_rng(0), replace=False, clock=np.ones(3))
-    assert sample.priority.tolist() == [2, np.inf, 2]
-    assert sample.rows.tolist() == [0]

@@ -82,15 +82,6 @@ def test_f_measures(rng, p, rho, eta: float) -> None:
     assert generic(view, p) == pytest.approx(normalised(expected), abs=1e-12)
 
 
-def test_f_measures_from_grades_use_the_chance_of_relevance(rng, p) -> None:
-    grades, f = rng.dirichlet(np.ones(4), N), rng.integers(0, 4, N).astype(float)
-    rho = grades[:, 2:].sum(axis=1)
-    coarse = view_of(FMeasure(0.5), (f >= 2)[:, None].astype(float), binary(rho), p)
-    assert generic(view_of(FMeasure(0.5, rel=2), f[:, None], grades, p), p) == pytest.approx(
-        generic(coarse, p), abs=1e-12
-    )
-
-
 def test_difference_of_zero_one(rng, p, rho) -> None:
     """[AC Deriv. 4]."""
     f = rng.integers(0, 2, (N, 2)).astype(float)
@@ -117,13 +108,6 @@ def test_difference_of_squared(rng, p) -> None:
     for design, variance in (("active_0", 0.0), ("active_inf", 1e7)):
         limit = generic(gaussian_introspection(f, variance * constant, p, everything), p)
         assert gap_distribution(design, f, cost, p) == pytest.approx(limit, abs=1e-7)
-
-
-def test_uninformative_grades_give_disagreement(rng, p) -> None:
-    f, cost = rng.integers(0, 2, (N, 2)).astype(float), rng.uniform(1, 2, N)
-    found = generic(view_of(ZeroOne(), f, np.full((N, 2), 0.5), p), p, cost)
-    assert found == pytest.approx(gap_distribution("disagreement", f, cost, p), abs=1e-12)
-    assert (found[f[:, 0] == f[:, 1]] == 0).all()
 
 
 def test_three_predictors_share_the_pairwise_designs(rng, p) -> None:

@@ -10,19 +10,11 @@ from hypothesis import strategies as st
 
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.sample import Costs, DocumentDesign
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings
+from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 from pt_active.sampling.two_phase import draw_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
-DRAWS = 8_000
-
-
-def assert_frequencies(drawn, chance):
-    """Within 3 standard errors, and exactly where nothing is left to chance."""
-    error = np.sqrt(chance * (1 - chance) / len(drawn))
-    gap = np.abs(np.mean(drawn, axis=0) - chance)
-    assert (gap <= 3 * error + 1e-15).all()
 
 
 def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
@@ -30,7 +22,7 @@ def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
     return document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(SEEDS, st.sampled_from(["successive", "depth"]), st.sampled_from([0.0, 2.0]), st.floats(10, 80))
 def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, overhead, budget):
     pool, variables, _, cost = random_documents(seed % 20, "DCG@4")
@@ -55,20 +47,9 @@ def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, 
     np.testing.assert_array_equal(sample.drawn, again.drawn)
 
 
-def test_documents_have_the_probabilities_of_the_design(random_documents):
-    """With a budget that always pays for what was drawn, so that a query is opened as its depth says."""
-    pool, variables, _, cost = random_documents(2, "DCG@4")
-    design = designed(pool, variables, cost, 0.0, "depth", 8.0)
-    rng = np.random.default_rng(1)
-    samples = [draw_documents(design, Costs(pool.indptr, cost, 0.0), 1e9, rng) for _ in range(3000)]
-    assert all(((each.opening == 0) | (each.opening == design.opening)).all() for each in samples)
-    assert_frequencies([each.opening > 0 for each in samples], design.opening)
-    assert_frequencies([each.drawn for each in samples], design.chance(pool.query))
-
-
 def test_queries_that_open_together_come_by_priorities():
-    """One document each, Π as designed; the budget pays for half of them. The test detects a Π of ½ that is 4 % off."""
-    m, draws = 6, 5000
+    """One document each, Π as designed; the budget pays for half of them. The test detects a Π of ½ that is 6 % off."""
+    m, draws = 6, 2000
     opening = np.array([0.9, 0.8, 0.5, 0.4, 0.3, 0.1])
     design = DocumentDesign("depth", np.arange(m), opening, np.ones(m))
     rng = np.random.default_rng(3)
@@ -83,9 +64,9 @@ def test_queries_that_are_certain_to_be_opened_are_opened():
     """Π of 1 means certain where the next query has a priority ``U/Π`` of at least 1, which is known of each sample."""
     opening = np.array([1.0, 1.0, 0.2, 0.2, 0.2, 0.2])
     design, rng = DocumentDesign("depth", np.arange(6), opening, np.ones(6)), np.random.default_rng(4)
-    samples = [draw_documents(design, Costs(np.arange(7), np.ones(6), 0.0), 3.0, rng) for _ in range(500)]
+    samples = [draw_documents(design, Costs(np.arange(7), np.ones(6), 0.0), 3.0, rng) for _ in range(200)]
     certain = [each for each in samples if each.opening[2:].max() >= 0.2]
-    assert len(certain) > 400
+    assert len(certain) > 150
     for each in certain:
         assert each.opening[:2].tolist() == [1, 1]
 
@@ -105,3 +86,18 @@ def test_a_budget_that_does_not_pay_for_what_may_be_drawn_is_refused(drawing, le
     with pytest.raises(ValueError, match=message):
         draw_documents(design, prices, least - 0.5, rng)
     assert 0 < draw_documents(design, prices, least, rng).spent <= least
+
+
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
+def test_a_budget_pays_for_openings_and_chances_stay_exact(drawing):
+    """No sample overspends, and ``E Σ I/π`` is 1 for each document, within 4 standard errors."""
+    size, draws = np.array([0.5, 0.3, 0.6, 0.2]), 4000
+    prices = Costs(np.array([0, 2, 4]), np.array([1.0, 1.5, 1.0, 0.5]), 1.0)
+    design = document_design(DocumentSizes(np.arange(4), size, size), drawing, prices, 4.0)
+    rng, weights = np.random.default_rng(1), np.empty((draws, 4))
+    for weight in weights:
+        sample = draw_documents(design, prices, 4.0, rng)
+        assert sample.spent == pytest.approx(prices.spent(sample.drawn).sum())
+        assert sample.spent <= 4.0 * (1 + 1e-9)
+        weight[:] = np.where(sample.drawn, 1 / np.where(sample.drawn, sample.chance(prices.every), 1.0), 0.0)
+    assert (np.abs(weights.mean(axis=0) - 1) < 4 * weights.std(axis=0) / np.sqrt(draws)).all()

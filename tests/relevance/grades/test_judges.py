@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from pt_active import JudgeGrades, MixtureGrades
+from pt_active import JudgeGrades
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.judges import judge_table, mean_of_judges
-from pt_active.relevance.grades.validation import log_likelihood, out_of_fold
 
 COLLECTION = demo_collection(queries=120)
 RUN = COLLECTION.past_run.merge(COLLECTION.past_topics, on="qid").merge(COLLECTION.documents, on="docno")
@@ -58,21 +57,6 @@ class TestForms:
         assert table("llm.qrels", "1 0 a 2\n1 0 b 0\n")[2].tolist() == [1, 0]
         with pytest.raises(ValueError, match="bad.csv: column label: expected numbers; got 'good'"):
             table("bad.csv", "qid,docno,label\n1,a,good\n")
-
-
-def test_two_judges_are_better_than_each_on_queries_not_learned_from():
-    rng = np.random.default_rng(0)
-    off = [np.clip(np.rint(LABEL + rng.normal(0, spread, len(LABEL))), 0, 3).astype(int) for spread in (0.9, 1.1)]
-    first, second = (JudgeGrades(frame_of(labels), 3) for labels in off)
-    both = out_of_fold(MixtureGrades(first, second), RUN, LABEL)
-    each = [log_likelihood(out_of_fold(model, RUN, LABEL), LABEL).mean() for model in (first, second)]
-    assert log_likelihood(both, LABEL).mean() > max(each)
-
-
-def test_a_judge_of_other_queries_is_an_error():
-    far = QRELS.assign(qid="x" + QRELS["qid"])
-    with pytest.raises(ValueError, match=r"no judged training document \(.* in all\) is in the judge's frame"):
-        JudgeGrades(far, 3).fit(RUN, QRELS)
 
 
 def test_a_frame_with_ranks_alone_is_judged():

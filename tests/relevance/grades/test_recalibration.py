@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
-from statsmodels.genmod.families import Binomial
-from statsmodels.genmod.generalized_linear_model import GLM
 
 from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line, recalibration_objective
 
@@ -34,15 +32,6 @@ def test_the_gradient_is_that_of_the_objective() -> None:
         at = rng.normal(size=4)
         numeric = approx_fprime(at, lambda x: recalibration_objective(x, *rest)[0], 1e-7)
         np.testing.assert_allclose(recalibration_objective(at, *rest)[1], numeric, atol=1e-5)
-
-
-def test_logistic_recalibration_solves_the_weighted_equation_of_a_glm() -> None:
-    grades, labels, _ = distorted(400, 3)
-    weights = np.random.default_rng(4).random(400) + 0.2
-    found = recalibrated_grades(grades, labels, weights, prior_scale=1e6)
-    logit = np.log(grades[:, 1] / grades[:, 0])
-    glm = GLM(labels, np.column_stack([np.ones(400), logit]), Binomial(), freq_weights=weights).fit()
-    np.testing.assert_allclose(found[:, 1], glm.fittedvalues, atol=1e-5)
 
 
 def test_multinomial_recalibration_solves_its_equation() -> None:

@@ -6,10 +6,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades
-from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
 from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold
 
@@ -109,41 +107,3 @@ def test_the_report_of_a_good_model_and_of_a_wrong_signed_one():
 class _WrongSigned(OrderedLogitGrades):
     def _predict(self, frame):
         return super()._predict(frame)[:, ::-1]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("training")
-
-    def write(name, frame, line):
-        (folder / name).write_text("".join(line(row) for row in frame.itertuples()))
-        return str(folder / name)
-
-    def run_line(row):
-        return f"{row.qid} Q0 {row.docno} {row.rank + 1} {row.score} r\n"
-
-    def qrels_line(row):
-        return f"{row.qid} 0 {row.docno} {row.label}\n"
-
-    runs = [f"{name}={write(name, run, run_line)}" for name, run in list(COLLECTION.runs.items())[:2]]
-    return {
-        "runs": [word for run in runs for word in ("--run", run)],
-        "past": write("past.run", RUN, run_line),
-        "sparse": write("sparse.qrels", sparse(), qrels_line),
-    }
-
-
-def invoked(files, command, *words):
-    trained = ("--train-run", files["past"], "--train-qrels", files["sparse"], "--max-grade", "3")
-    result = CliRunner().invoke(app, [command, *files["runs"], *trained, "--measure", "DCG@10", *words])
-    assert result.exit_code == 0, result.output
-    return [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
-
-
-@pytest.mark.parametrize("command", ["budget", "plan"])
-def test_the_command_line_says_so_before_a_plan_exists(files, command, tmp_path):
-    words = {"budget": ("--difference", "0.3"), "plan": ("--budget", "60", "--out", str(tmp_path / "p"))}[command]
-    (warning,) = invoked(files, command, *words)
-    assert warning.startswith("warning: only ")
-    assert warning.endswith("say whether unjudged is nonrelevant or missing")
-    assert invoked(files, "budget", "--difference", "0.3", "--unjudged", "nonrelevant") == []
