@@ -54,7 +54,7 @@ MUTANTS = _read(
 # Relevance: what a label is worth
 DCG: discount one rank too deep [test_measures]
     1 / np.log2(rank + 1) => 1 / np.log2(rank + 2)
-ERR: surely stopped by the highest grade [test_measures]
+ERR: surely stopped by the highest grade [test_moments]
     / 2.0**max_rel, 1 => / (2.0**max_rel - 1), 1
 additive measures: cut a rank early [test_moments]
     np.r_[0.0, form.weights, 0.0] => np.r_[0.0, form.weights[:-1], 0.0, 0.0]

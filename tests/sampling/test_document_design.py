@@ -103,7 +103,7 @@ def test_with_variances_the_chance_of_reaching_a_rank_is_the_root_of_its_mean_sq
 
 @settings(max_examples=12)
 @given(SEEDS, st.sampled_from(["ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]), st.integers(1, 3))
-def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, systems):
+def test_revealed_steps_are_differences_of_values(seed, measure, systems):
     rng = np.random.default_rng(seed)
     indptr, ranks = random_rankings(rng, systems)
     form, n = form_of(measure, ranks), ranks.shape[1]
@@ -112,18 +112,13 @@ def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, s
     query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
     order = np.lexsort([rng.random(n), query])
     step, values = np.zeros((systems, n)), mean.copy()
-    revealed(indptr, ranks, np.column_stack([mean, mean]), observed, order, form.weights, step)
-    for z in order:
+    revealed(indptr, ranks, np.column_stack([mean, mean]), observed, order[: n - 2], form.weights, step)
+    for z in order[: n - 2]:
         before = variable_values(form, indptr, ranks, values)
         values[z] = observed[z]
         change = (variable_values(form, indptr, ranks, values) - before)[query[z]]
         np.testing.assert_allclose(step[:, z], change, atol=1e-12)
-    total = variable_values(form, indptr, ranks, observed) - variable_values(form, indptr, ranks, mean)
-    np.testing.assert_allclose(step.sum(axis=1), total.sum(axis=0), atol=1e-12)
-    few, part = order[: n // 2], np.zeros((systems, n))
-    revealed(indptr, ranks, np.column_stack([mean, mean]), observed, few, form.weights, part)
-    np.testing.assert_allclose(part[:, few], step[:, few], atol=1e-12)
-    assert not np.delete(part, few, axis=1).any()
+    assert not step[:, order[n - 2 :]].any()
 
 
 def test_moments_of_variables_are_those_of_their_grades():

@@ -10,7 +10,7 @@ import pytest
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import FMeasure, ZeroOne
-from pt_active.sampling.designs import audit_designs, check_design, gap_distribution, sampling_distribution
+from pt_active.sampling.designs import check_design, gap_distribution, sampling_distribution
 
 N = 40
 
@@ -149,10 +149,5 @@ def test_gap_designs_of_three_average_the_pairs_that_differ(rng, p) -> None:
 def test_what_gap_designs_refuse(p, predictions, defensive, message) -> None:
     with pytest.raises(ValueError, match=message):
         gap_distribution("active_0", predictions, np.ones(N), p, defensive)
-
-
-def test_an_unknown_design_is_told_the_names() -> None:
     with pytest.raises(ValueError, match="unknown design 'best'; the designs are .*optimal.*disagreement.*stratified"):
         check_design("best")
-    for design in audit_designs():
-        check_design(design)
