@@ -23,7 +23,7 @@ from pt_active.cli.answer import (
 )
 from pt_active.cli.commands import given_words, option, words_of
 from pt_active.cli.options import (
-    Asked,
+    MEASURES,
     LabelFiles,
     Labelled,
     Look,
@@ -57,8 +57,8 @@ def status(
     labels: LabelFiles,
     look: Look,
     pair: Pair,
-    asked: Asked,
     meant: Meant,
+    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:
@@ -67,33 +67,35 @@ def status(
     When everything is judged, one more line has the result of a single look at the end; --looks end prints it in full.
     For another measure, there is only that look.
     """
+    if measure is not None and look != Look():
+        raise ValueError("--looks and --margin are for the plan's own measure")
     labelled = labels.read()
-    plan, qrels, records = labelled
-    looks, every = look.of(plan), len(plan.rankers) > 2 and pair == Pair()
-    alone = len(plan.rankers) == 1 and look.margin is None
+    plan, looks = labelled.plan, look.of(labelled.plan)
     level = None if confidence == 0.95 else confidence
-    words = [*words_of(meant), *given_words(confidence=level, missing=missing), *words_of(labels)]
-    if asked != Asked() or alone or (every and looks is None):
-        if asked != Asked() and look != Look():
-            raise ValueError("--looks and --margin are for the plan's own measure")
-        result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
-        hint = "" if asked != Asked() else f"All of it on one page:\n  {_page_of(labels, *words_of(pair), *words)}"
-        return _with_agreement(_of_results(result, estimates, hint), labelled)
-    about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": records}
-    state = plan.status(qrels, looks, look.margin, confidence, **about)
+    words = [*words_of(pair), *words_of(meant), *given_words(confidence=level, missing=missing), *words_of(labels)]
+
+    def at_the_end() -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
+        return _at_the_end(labelled, pair, measure, meant, confidence, missing)
+
+    alone = len(plan.rankers) == 1 and look.margin is None
+    if measure is not None or alone or (looks is None and len(plan.rankers) > 2 and pair == Pair()):
+        hint = "" if measure is not None else f"All of it on one page:\n  {_page_of(labels, *words)}"
+        return _with_agreement(_of_results(*at_the_end(), hint), labelled)
+    about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": labelled.records}
+    state = plan.status(labelled.qrels, looks, look.margin, confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
-    again = [*given_words(margin=look.margin), *words_of(pair), *words]
     if isinstance(state, PairStatus) and state.resolved:
         shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
         hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
     else:
-        hint = next_step(one, plan, labels, again)
-    if one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole):
-        return _with_agreement(Answer(state.to_dict(), str(state), hint), labelled)
-    result, estimates = _at_the_end(labelled, pair, asked, meant, confidence, missing)
-    end = _of_results(result, estimates, "")
-    said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
-    return _with_agreement(Answer(state.to_dict() | end.content, f"{state}\n\n{said}", hint), labelled)
+        hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
+    answer = Answer(state.to_dict(), str(state), hint)
+    if not (one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole)):
+        result, estimates = at_the_end()
+        end = _of_results(result, estimates, "")
+        said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
+        answer = replace(answer, content=answer.content | end.content, text=f"{answer.text}\n\n{said}")
+    return _with_agreement(answer, labelled)
 
 
 def _with_agreement(answer: Answer, labelled: Labelled) -> Answer:
@@ -119,11 +121,11 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
 
 
 def _at_the_end(
-    labelled: Labelled, pair: Pair, asked: Asked, meant: Meant, confidence: float, missing: str | None
+    labelled: Labelled, pair: Pair, measure: str | None, meant: Meant, confidence: float, missing: str | None
 ) -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
     """What one look says that was planned at what is judged: of two rankers or all, and of each."""
     plan = labelled.judged if missing is None else labelled.plan
-    how = labelled.qrels, asked.measure, ESTIMATOR, confidence, missing or "error"
+    how = labelled.qrels, measure, ESTIMATOR, confidence, missing or "error"
     about: dict[str, Any] = meant.fields | {"records": labelled.records}
     with warnings.catch_warnings():
         if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
@@ -189,14 +191,9 @@ def report(
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
-def _without_estimate(state: Status) -> bool:
-    """Whether what comes first has no label, so that nothing can be estimated."""
-    return not np.isfinite(state.value)
-
-
 def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = ()) -> str:
     """The hint below a status: what to do or to type next."""
-    if state.resolved and _without_estimate(state):
+    if state.resolved and not np.isfinite(state.value):  # what comes first has no label
         return "The verdict stands. For an estimate and a report, judge what was passed over first."
     if state.resolved:
         page = _page_of(labels, "--so-far", *asked)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line
 from pt_active.cli.commands import argument, of_every_command, option
-from pt_active.cli.files import fitting_topics, past_labels, read_judges, top_grade, with_texts
+from pt_active.cli.files import fitting_topics, past_labels, read_judges, top_grade, with_texts_of
 from pt_active.cli.options import confidence_level, label_files, random_seed
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
@@ -53,7 +53,7 @@ def plan(
     highest, told = top_grade(judges, past) if max_grade is None else (max_grade, "")
     pool, columns = judged_pool(judges)
     pool = with_beliefs(pool, judges, highest, past)
-    pool = pool if texts is None else with_texts(pool, texts)
+    pool = pool if texts is None else with_texts_of(texts, pool)
     if topics is not None:
         queries = fitting_topics(topics, read_topics(topics)[["qid", "query"]], pool["qid"])
         pool = pool.merge(queries, how="left", on="qid").fillna({"query": ""})

@@ -24,7 +24,7 @@ from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import lost_zeros
 from pt_active.frames.tables import read_parquet
-from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.topics import read_texts, read_topics, with_texts
 from pt_active.frames.trec import read_run
 from pt_active.judging.files import read_labels
 from pt_active.plans.making.judgments import as_qrels
@@ -173,7 +173,7 @@ class PoolFiles(RunFiles):
                 warnings.warn(said, stacklevel=2)
             if described:
                 frame.attrs["grade_model"] = described
-        frame = frame if self.texts is None else with_texts(frame, self.texts)
+        frame = frame if self.texts is None else with_texts_of(self.texts, frame)
         check_texts(prices, frame)
         return frame, queries
 
@@ -266,12 +266,10 @@ def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: str) -> int:
     return int(grades[-1])
 
 
-def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+def with_texts_of(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """Give the documents of a pool their texts; a warning counts those that have none."""
     docnos = frame["docno"].drop_duplicates()
-    texts = _fitting_texts(path, docnos, docnos, "pool")
-    whole = frame.copy()  # Of one piece: pandas warns if a column is added to a frame of a hundred.
-    return whole.assign(text=frame["docno"].map(texts.set_index("docno")["text"]))
+    return with_texts(frame.copy(), _fitting_texts(path, docnos, docnos, "pool"))
 
 
 def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFrame | None:

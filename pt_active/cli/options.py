@@ -108,13 +108,6 @@ class LabelFiles:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is estimated from labels."""
-
-    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES)
-
-
-@dataclass(frozen=True)
 class Meant:
     """The queries that an answer holds for."""
 

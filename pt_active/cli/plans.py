@@ -27,6 +27,7 @@ from pt_active.cli.options import (
 from pt_active.cli.project import FILE
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import grade_columns
+from pt_active.judging.server.store import is_of_plan
 from pt_active.plans.answers.forecast import LEVELS
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.making.queries import has_order
@@ -101,8 +102,9 @@ def _extended(plan: Path, sampling: Sampling, source: PoolFiles, prices: Judging
         raise ValueError(f"a plan goes on as it began; leave out {', '.join(extra)}")
     loaded = Plan.load(plan)
     made = loaded.extend(sampling.how()["budget"], texts=texts_for(loaded, source.texts, warned=False)).save(out)
-    store = kept_at(plan)
-    return _planned(made, out, store=["--store", store] if store.exists() else [])
+    files = [kept_at(plan), *sorted(plan.parent.glob("*.sqlite"))]
+    stores = [each for each in files if is_of_plan(each, loaded.tables.manifest.origin)]
+    return _planned(made, out, store=["--store", stores[0]] if stores else [])
 
 
 def _planned(made: Plan, out: Path, grades: str = "", store: Sequence[object] = ()) -> Answer:

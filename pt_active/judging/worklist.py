@@ -114,8 +114,3 @@ class Worklist:
     def grades(self) -> range:
         """All grades, from 0."""
         return range(self.max_grade + 1)
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels of a tool that has no button to skip: the grades by number, and two that give no grade."""
-        return [*map(str, self.grades), SKIP_LABEL, UNJUDGEABLE_LABEL]

@@ -172,9 +172,9 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
     run("judge", *words)
     assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
     assert not (files / "my-plan-2.sqlite").exists()
-    run("plan", "--extend", "my-plan-2", "--budget", 5, "--out", "longer")
-    extended = run("plan", "--extend", "my-plan", "--budget", 4, "--out", "sibling")
-    assert "pt-active judge sibling --store my-plan.sqlite\n" in extended  # which holds the labels so far
+    for plan, budget, name in (("my-plan-2", 5, "longer"), ("my-plan", 4, "sibling")):
+        extended = run("plan", "--extend", plan, "--budget", budget, "--out", name)
+        assert f"pt-active judge {name} --store my-plan.sqlite\n" in extended  # which holds the labels so far
     for name, documents in (("longer", 35), ("sibling", 24), ("my-plan-2", 30)):  # the plan that is named, no other
         run("judge", name, "--store", "my-plan.sqlite")
         assert served[-1].campaign.plan.id == Plan.load(files / name).id

@@ -2,7 +2,6 @@
 
     python tests/faults kills --number 300      # SIGKILL at random moments, over all writers
     python tests/faults disks --number 200      # files that must not grow, as on a full disk
-    python tests/faults full --on DIR           # a disk that is nearly full: a tmpfs of a few megabytes
     python tests/faults races --number 200      # two writers of one target
     python tests/faults flips --number 2000     # single bits of saved artifacts
     python tests/faults store-flips --number 2000  # single bits of the judgments of a server, and of their journal
@@ -19,97 +18,62 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from itertools import count, cycle, islice
 from pathlib import Path
 
-from faults import Reference, fill, fill_up, flip, flip_store, kill, kill_store, many, race
+from faults import Broken, Reference, fill, flip, flip_store, kill, kill_store, race, trials
 from kept_things import Writer, artifacts, kept_store, writers
 from tqdm import tqdm
 
-FAULTS = {"kills": kill, "disks": fill, "full": fill_up, "races": race}
-
-OF_STORES = ("store-flips", "store-kills")
-KINDS = (*FAULTS, "flips", *OF_STORES)
+OF_WRITERS = {"kills": kill, "disks": fill, "races": race}
 
 
-def demonstration() -> Writer:
-    """The demo's folder with a plan and tables."""
-    from pt_active.demo.run import run_demo, write_demo
+def faults(kind: str, seed: int, folder: Path, only: str | None) -> Iterator[tuple[str, Broken]]:
+    """Fault after fault of a kind: what came of each, and the promises that it broke."""
+    if kind == "store-kills":
+        for trial in count():
+            yield kill_store(folder / str(trial), random.Random(f"{seed} {trial}"))
+    elif kind == "store-flips":
+        stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
+        for trial in count():
+            said = flip_store(stores[trial % 2], folder / "flipped.sqlite", random.Random(f"{seed} {trial}"))
+            yield said, [] if said in ("refused", "equal") else [said]
+    elif kind == "flips":
+        rng = random.Random(seed)
+        saved = {name: Path(str(made.save(folder / name).path)) for name, (made, _) in artifacts().items()}
+        for name in cycle(saved):
+            yield flip(name, saved[name], rng)
+    else:
+        from pt_active.demo.run import run_demo, write_demo
 
-    demo = run_demo(7)
-    return Writer(lambda path: write_demo(demo, path))
-
-
-def of_writers(
-    kind: str, number: int, seed: int, folder: Path, place: Path, only: str | None
-) -> tuple[Counter, list[str]]:
-    """Faults of writers, in rounds of one of each, so that a bar can be shown."""
-    (folder / "files").mkdir()
-    files = folder / "files"
-    all_writers = writers(files) | {"demo": demonstration()}
-    references = []
-    for name, writer in all_writers.items() if only is None else [(only, all_writers[only])]:
-        (folder / name).mkdir()
-        references.append(Reference(name, writer, folder / name))
-        print(f"{name}: {1000 * references[-1].seconds:.0f} ms")
-    outcomes, broken = Counter[str](), []
-    for begin in tqdm(range(0, number, len(references)), unit=" rounds"):
-        some = min(len(references), number - begin)
-        found, wrong = many(FAULTS[kind], references[:some], some, place, seed + begin)
-        outcomes += found
-        broken += wrong
-    return outcomes, broken
-
-
-def of_artifacts(number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
-    """Flipped bits of every artifact in turn."""
-    rng, outcomes, broken = random.Random(seed), Counter[str](), []
-    saved = {name: Path(str(made.save(folder / name).path)) for name, (made, _) in artifacts().items()}
-    for trial in tqdm(range(number), unit=" bits"):
-        name = list(saved)[trial % len(saved)]
-        outcome, wrong = flip(name, saved[name], rng)
-        outcomes[outcome] += 1
-        broken += wrong
-    return outcomes, broken
-
-
-def of_store(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
-    """Kills of whoever keeps judgments; or flipped bits of a store, and of one with a journal beside it."""
-    stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
-    outcomes, broken = Counter[str](), []
-    for trial in tqdm(range(number), unit=" faults"):
-        rng, wrong = random.Random(f"{seed} {trial}"), []
-        if kind == "store-kills":
-            outcome, wrong = kill_store(folder / str(trial), rng)
-        else:
-            outcome = flip_store(stores[trial % 2], folder / "flipped.sqlite", rng)
-        outcomes[outcome] += 1
-        broken += wrong
-    known = ("refused", "equal", "refused copy", "whole copy")
-    return outcomes, broken + [outcome for outcome in outcomes if outcome not in known]
+        (folder / "files").mkdir()
+        demo, references = run_demo(7), []
+        for name, writer in (writers(folder / "files") | {"demo": Writer(lambda path: write_demo(demo, path))}).items():
+            if only in (None, name):
+                (folder / name).mkdir()
+                references.append(Reference(name, writer, folder / name))
+        yield from trials(OF_WRITERS[kind], references, folder, seed)
 
 
 def main() -> int:
     """Try the faults, print how often each outcome came, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("kind", choices=(*OF_WRITERS, "flips", "store-flips", "store-kills"))
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", metavar="NAME", help="one writer, such as demo")
-    parser.add_argument("--on", type=Path, metavar="DIR", help="where faults happen; default: a temporary folder")
-    arguments = parser.parse_args()
+    asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    outcomes, broken = Counter[str](), Broken()
     with tempfile.TemporaryDirectory() as name:
-        if arguments.kind in OF_STORES:
-            outcomes, broken = of_store(arguments.kind, arguments.number, arguments.seed, Path(name))
-        elif arguments.kind in FAULTS:
-            place = arguments.on or Path(name)
-            asked = arguments.kind, arguments.number, arguments.seed
-            outcomes, broken = of_writers(*asked, Path(name), place, arguments.only)
-        else:
-            outcomes, broken = of_artifacts(arguments.number, arguments.seed, Path(name))
+        found = faults(asked.kind, asked.seed, Path(name), asked.only)
+        for outcome, wrong in tqdm(islice(found, asked.number), total=asked.number, unit=" faults"):
+            outcomes[outcome] += 1
+            broken += wrong
     print(*broken[:20], sep="\n", end="\n" if broken else "")
     counted = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    print(f"{outcomes.total()} {arguments.kind}: {counted}; {len(broken)} broken promises")
+    print(f"{outcomes.total()} {asked.kind}: {counted}; {len(broken)} broken promises")
     return int(bool(broken))
 
 

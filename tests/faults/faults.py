@@ -8,9 +8,8 @@ import resource
 import shutil
 import signal
 import time
-from collections import Counter
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Callable, Iterator
+from itertools import count, cycle
 from pathlib import Path
 
 from kept_things import Writer, answers, artifacts, child, content, judged, known_answers
@@ -84,23 +83,6 @@ def fill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, B
     if target.exists() and not reference.writer.again:
         broken.append(f"{reference.name}: a full disk left a stump")
     return "refused" if code == 2 else "odd", broken + list(reference.broken(target, "a full disk"))
-
-
-def fill_up(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
-    """Write to a small disk that is nearly full; whether it failed, and the broken promises."""
-    target, filler = reference.place(folder), folder.with_name("filler")
-    disk = os.statvfs(folder)
-    rest = rng.randrange(sum(map(len, reference.content.values())))
-    filler.write_bytes(bytes(max(0, disk.f_bavail * disk.f_frsize - rest)))
-    code = os.waitstatus_to_exitcode(os.waitpid(child(lambda: reference.writer.write(target)), 0)[1])
-    left = [each.name for each in folder.iterdir() if each != target]
-    filler.unlink()
-    broken = [f"{reference.name}: a full disk left {left}"] if left else []
-    if code not in (0, 2):
-        broken.append(f"{reference.name}: a full disk ended with {code}")
-    if code and target.exists() and not reference.writer.again:
-        broken.append(f"{reference.name}: a full disk left a stump")
-    return "refused" if code == 2 else "fitted", broken + list(reference.broken(target, "a full disk"))
 
 
 def race(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
@@ -211,14 +193,12 @@ def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:
     return "whole copy", broken
 
 
-def many(fault: object, references: list[Reference], number: int, folder: Path, seed: int) -> tuple[Counter, Broken]:
-    """Try a fault many times on all writers in turn; how often each outcome came, and the broken promises."""
-    rng, outcomes, broken = random.Random(seed), Counter[str](), Broken()
-    for trial in range(number):
-        reference = references[trial % len(references)]
-        place = folder / f"{fault.__name__}-{trial}"
-        outcome, wrong = fault(reference, place, rng)
-        outcomes[outcome] += 1
-        broken += wrong
+def trials(
+    fault: Callable[..., tuple[str, Broken]], references: list[Reference], folder: Path, seed: int
+) -> Iterator[tuple[str, Broken]]:
+    """A fault of one writer after the other: what came of each, and the broken promises."""
+    rng = random.Random(seed)
+    for number, reference in enumerate(cycle(references)):
+        place = folder / f"{fault.__name__}-{number}"
+        yield fault(reference, place, rng)
         shutil.rmtree(place)
-    return outcomes, broken

@@ -11,11 +11,9 @@ import asyncio
 import os
 import platform
 import secrets
-import shutil
 import sqlite3
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -287,26 +285,26 @@ def stored_records(path: str | Path) -> pd.DataFrame:
         ValueError: If the file is none of a judging server, or is damaged.
     """
     path = Path(path)
+    there = f"{path.absolute().as_uri()}?mode=rw"  # It is not made if it is not there.
     try:
-        if os.access(path.absolute().parent, os.W_OK):
-            return _read(path)
-        # After a kill SQLite undoes what was not committed, for which it needs to write.
-        with tempfile.TemporaryDirectory(prefix="pt-active-") as folder:
-            for each in (path, path.with_name(f"{path.name}-journal")):
-                if each.exists():
-                    shutil.copyfile(each, Path(folder, each.name))
-            return _read(Path(folder, path.name))
+        with closing(sqlite3.connect(there, timeout=_WAIT_SECONDS, uri=True)) as connection:
+            entries, about = _entries(connection), _about(connection)
+        if "plan" not in about:
+            raise sqlite3.DatabaseError("it does not say of which plan they are")
     except sqlite3.DatabaseError as error:
         raise _none(path, error) from error
-
-
-def _read(path: Path) -> pd.DataFrame:
-    # It is not made if it is not there.
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", timeout=_WAIT_SECONDS, uri=True)) as connection:
-        entries, about = _entries(connection), _about(connection)
-    if "plan" not in about:
-        raise sqlite3.DatabaseError("it does not say of which plan they are")
     return _frame(entries, about)
+
+
+def is_of_plan(path: Path, plan: str) -> bool:
+    """Whether a file keeps the judgments of a plan, which has this id, and of those that extend it."""
+    if not is_store(path):
+        return False
+    try:
+        with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as connection:
+            return _about(connection).get("plan") == plan
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
