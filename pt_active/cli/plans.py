@@ -122,9 +122,7 @@ class Wanted(Meant):
 
     width: float | None = option(None, "The half-width that you want for the interval.")
     difference: float | None = option(None, "The difference that you want to find.")
-    until_known: bool = option(False, "Forecast judging that stops as soon as the better ranker is known.")
     budget: list[float] | None = option(None, "A budget to forecast; you may pass several.")
-    query_cost: float = option(0.0, "What a new query costs besides its labels, in the unit of the budget.", rare=True)
     confidence: float = confidence_level()
     measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES)
 
@@ -132,12 +130,6 @@ class Wanted(Meant):
         super().__post_init__()
         if self.budget and self.width is not None:
             raise ValueError("pass either --budget or --width, and not both")
-        if self.until_known and (self.width is not None or self.budget):
-            raise ValueError("leave out --width and --budget with --until-known")
-        if self.until_known and self.difference is None:
-            raise ValueError("--until-known needs --difference")
-        if self.query_cost and self.width is None and self.difference is None:
-            raise ValueError("--query-cost needs --width or --difference")
 
 
 def budget(
@@ -185,28 +177,25 @@ def budget(
 def _asked(outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None) -> tuple[pd.DataFrame, str]:
     """The table that answers a question, and what to type next."""
     difference, confidence = wanted.difference, wanted.confidence
-    if wanted.until_known and difference is not None:
-        table = outlook.until_known(difference, confidence=confidence)
-        return table, "" if plan is not None else _draw(outlook, table, "cost", "cost_90")
     if wanted.budget or (wanted.width is None and difference is None):
         ask = "Next, ask what an interval or a difference takes: --width X, or --difference X."
         return outlook.table(wanted.budget, difference, confidence=confidence), "" if difference else ask
-    aim: dict[str, Any] = {"width": wanted.width, "difference": difference, "confidence": confidence}
-    table = outlook.budget_for(**aim, query_cost=wanted.query_cost)
+    table = outlook.budget_for(width=wanted.width, difference=difference, confidence=confidence)
     if plan is None or folder is None or "topics" in table.columns:
-        return table, _draw(outlook, table, "cost" if "cost" in table.columns else "budget", "budget")
+        return table, _draw(outlook, table)
     return table, _more(table, plan, folder)
 
 
-def _draw(outlook: Outlook, table: pd.DataFrame, least: str, budget: str) -> str:
-    """The hint with the command that draws the sample with the least value of a column."""
-    best, more = table.sort_values(least, kind="stable").iloc[0], ""
+def _draw(outlook: Outlook, table: pd.DataFrame) -> str:
+    """The hint with the command that draws the sample with the smallest budget."""
+    rows, more = table.sort_values("budget", kind="stable"), ""
+    best, what = rows.iloc[0], "the sample that costs least"
+    how = ["--level", best["level"], "--design", best["design"]]
     if "topics" in table.columns and best["topics"] > outlook.forecast.queries:
         more = f"add {how_many('query', int(best['topics']) - outlook.forecast.queries)} like those of the pool, and "
-    what, how = "the sample that costs least", ["--level", best["level"], "--design", best["design"]]
     if outlook.measure.NAME == SCORE.NAME:  # whose units init has chosen
-        what, how, best = "enough answers for each of these ways", [], table.sort_values(budget).iloc[-1]
-    line = command_line("plan", *how, "--budget", rounded_up(best[budget]))
+        best, what, how = rows.iloc[-1], "enough answers for each of these ways", []
+    line = command_line("plan", *how, "--budget", rounded_up(best["budget"]))
     return f"Next, {more}draw {what}; add the files, unless {FILE} names them:\n  {line}"
 
 

@@ -41,7 +41,7 @@ from pt_active.judging.server.store import Entry, Store
 
 QUERIES, PAST, DOCUMENTS = [f"q{i}" for i in range(14)], [f"past_{i}" for i in range(10)], 8
 COMMAND = typer.main.get_command(app)
-FLAGS = ("--quiet", "--so-far", "--until-known")
+FLAGS = ("--quiet", "--so-far")
 PROGRESS = re.compile(r"[^\r\n]*(?:sample|look)/s[^\r\n]*\r| *\r")
 SECONDS_EACH = 5.0
 INPUTS = 60
