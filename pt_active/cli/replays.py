@@ -14,7 +14,7 @@ from pt_active.cli.commands import argument, option
 from pt_active.cli.files import RunFiles, grade_in_use, united
 from pt_active.cli.options import MEASURES, design_choices, random_seed
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import MAX_WHOLE, agreeing, how_many, some
+from pt_active.frames.checks import MAX_WHOLE, how_many, some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.tables import read_parquet
@@ -40,9 +40,6 @@ def simulate(
     run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE"),
     qrels: Path | None = option(None, "The judgments of the runs.", "FILE"),
     depth: int | None = option(None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
-    unjudged: str | None = option(
-        None, "How documents without a label count: {}; default: an error.", "NAME", names=("nonrelevant",), rare=True
-    ),
     ranker: list[str] | None = option(None, "One ranker, or two to compare; default: all of the pool.", "NAME"),
     design: list[str] | None = option(
         None,
@@ -63,13 +60,13 @@ def simulate(
     if out is not None:
         check_new(out)
     if pool is not None:
-        if run or qrels is not None or depth is not None or unjudged is not None:
-            raise ValueError("pass either a pool, or --run and --qrels with --depth and --unjudged")
+        if run or qrels is not None or depth is not None:
+            raise ValueError("pass either a pool, or --run and --qrels with --depth")
         frame, known = labelled_pool(pool)
     else:
         if not run or qrels is None:
             raise ValueError("pass --run, once for each ranker, and --qrels; or a Parquet pool with labels")
-        frame, known = judged_runs(RunFiles(run=run), qrels, depth, unjudged)
+        frame, known = judged_runs(RunFiles(run=run), qrels, depth)
     crossed = not grade_columns(frame.columns)
     frame = cross_graded(frame, known, pool or qrels) if crossed else frame
     table = replayed.simulate(
@@ -97,10 +94,8 @@ def labelled_pool(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return frame, known
 
 
-def judged_runs(
-    runs: RunFiles, qrels: Path, depth: int | None, unjudged: str | None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The union of judged runs with its labels, and all qrels."""
+def judged_runs(runs: RunFiles, qrels: Path, depth: int | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The union of judged runs with its labels, which are 0 where there is none, and all qrels."""
     known = read_qrels(qrels)
     frame = united(runs.runs(), None, depth)
     asked = frame["qid"].drop_duplicates()
@@ -112,12 +107,10 @@ def judged_runs(
         warnings.warn(f"{how_many('query', len(idle), 'is')} left out, without a label: {some(idle)}", stacklevel=2)
     frame = frame[~frame["qid"].isin(idle)].merge(known, how="left", on=["qid", "docno"])
     absent = frame.loc[frame["label"].isna(), ["qid", "docno"]]
-    if len(absent) and unjudged is None:
-        raise ValueError(
-            f"{len(absent)} of {how_many('document', len(frame))} of the runs {agreeing('has', len(absent))} no label: "
-            f"{some(absent.itertuples(index=False, name=None))}; pass --depth N, how deep was judged, or --unjudged "
-            "nonrelevant to take them as grade 0"
-        )
+    if len(absent):
+        counted = f"{len(absent)} of {how_many('document', len(frame))} of the runs have no label and count as grade 0"
+        pairs = some(absent.itertuples(index=False, name=None))
+        warnings.warn(f"{counted}: {pairs}; --depth N leaves out what was not judged", stacklevel=2)
     frame["label"] = frame["label"].fillna(0).astype(np.int64)
     return frame.reset_index(drop=True), known
 

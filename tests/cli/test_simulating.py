@@ -49,7 +49,7 @@ def test_simulate_makes_folds_of_judged_runs(files):
 def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
     def graded(qrels):
         (files / "of.qrels").write_text(qrels, encoding="utf-8")
-        return cross_graded(*judged_runs(RunFiles(run=list(RUNS[1::2])), files / "of.qrels", None, None), None)
+        return cross_graded(*judged_runs(RunFiles(run=list(RUNS[1::2])), files / "of.qrels", None), None)
 
     before, columns = graded(qrels_lines(QUERIES)), ["qid", "docno", "grade_0", "grade_1", "grade_2"]
     for qid in QUERIES[:3]:
@@ -62,16 +62,13 @@ def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
 
 def test_simulate_says_what_runs_lack(files):
     (files / "some.qrels").write_text(qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x "), encoding="utf-8")
-    said = complaint(*ON_RUNS, "--qrels", "some.qrels")
-    assert re.match(r"\d+ of \d+ documents of the runs have no label: \('née-", said)
-    assert said.endswith("pass --depth N, how deep was judged, or --unjudged nonrelevant to take them as grade 0")
-    short = ("--unjudged", "nonrelevant", "--budget", "60", "--design", "passive")
-    result = invoke(*ON_RUNS, "--qrels", "some.qrels", *short)
+    result = invoke(*ON_RUNS, "--qrels", "some.qrels", "--budget", "60", "--design", "passive")
     assert result.exit_code == 0, result.output
-    assert result.stderr.startswith("warning: 10 queries are left out, without a label: 'née-")
+    idle, absent = result.stderr.splitlines()
+    assert idle.startswith("warning: 10 queries are left out, without a label: 'née-")
+    assert re.match(r"warning: \d+ of \d+ documents of the runs have no label and count as grade 0: \('née-", absent)
     assert complaint(*ON_RUNS) == "pass --run, once for each ranker, and --qrels; or a Parquet pool with labels"
     assert "at least 2 queries of the runs, got 0" in complaint(*ON_RUNS, "--qrels", "past.qrels.gz")
-    assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "missing").startswith("unknown --unjudged")
     assert complaint(*ON_RUNS[:1], "x.parquet", *ON_RUNS[1:]).startswith("pass either a pool, or --run and --qrels")
 
 

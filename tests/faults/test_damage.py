@@ -40,18 +40,18 @@ def refusal(name: str, folder: Path) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_flipped_bit_changes_a_number_in_silence(saved: dict[str, Path], name: str) -> None:
     rng = random.Random(3)
-    trials = [flip(name, saved[name], rng) for _ in range(30)]
+    trials = [flip(name, saved[name], rng) for _ in range(15)]
     assert [broken for _, broken in trials if broken] == []
-    assert sum(outcome == "refused" for outcome, _ in trials) > 15
+    assert sum(outcome == "refused" for outcome, _ in trials) > 7
 
 
 def test_no_flipped_bit_changes_a_judgment_in_silence(tmp_path: Path) -> None:
     store = kept_store(tmp_path / "s.sqlite")
-    outcomes = [flip_store(store, tmp_path / "flipped.sqlite", random.Random(seed)) for seed in range(100)]
+    outcomes = [flip_store(store, tmp_path / "flipped.sqlite", random.Random(seed)) for seed in range(50)]
     assert set(outcomes) == {"refused", "equal"}
-    assert outcomes.count("refused") > 20
+    assert outcomes.count("refused") > 10
     store = kept_store(tmp_path / "killed.sqlite", killed=True)
-    outcomes = [flip_store(store, tmp_path / "flipped.sqlite", random.Random(seed)) for seed in range(60)]
+    outcomes = [flip_store(store, tmp_path / "flipped.sqlite", random.Random(seed)) for seed in range(30)]
     assert set(outcomes) == {"refused", "equal"}
 
 
