@@ -205,7 +205,7 @@ def options_named(context: typer.Context) -> Iterator[None]:
 
 
 _IN_PYTHON = re.compile(
-    r"""'(?:[^'\\]|\\.)*' | --\S+\ \S+  # what a user typed stays
+    r"""(?<!\w)'(?:[^'\\]|\\.)*' | --\S+\ \S+  # what a user typed stays
     | plan\.(?P<method>\w+)\(\w+\)
     | ^(?P<first>\w+)(?=\ must\ |\ is\ needed)
     | \b(?P<name>\w+)=(?P<value>"[^"]*"|\w[\w.]*\w|\w)?""",
@@ -230,7 +230,9 @@ def spelled(message: str, context: typer.Context) -> str:
         if found[0] == "looks=None":
             return f"{option} {AT_THE_END}"
         value = (found["value"] or "").strip('"')
-        return f"no {option}" if value == "False" else option if value in ("", "True") else f"{option} {value}"
+        if value == "False":
+            return f"no {option}"
+        return option if value in ("", "True") else f"{option} {value}"
 
     return _IN_PYTHON.sub(in_words, message)
 

@@ -29,7 +29,6 @@ from pt_active.frames.trec import read_run
 from pt_active.judging.files import read_labels
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.judges import judge_table, mean_of_judges, read_judge, votes_in
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.models import UNJUDGED_POLICIES, ColdGrades, GradeModel, MixtureGrades
@@ -192,14 +191,9 @@ def check_file(path: str | Path) -> None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
-def reads_texts(cost: Cost) -> bool:
-    """Whether a cost is computed from the texts of the documents."""
-    return getattr(cost, "column", None) == "text"
-
-
 def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
     """Raise if documents lack the texts that their cost is computed from."""
-    if reads_texts(prices.of_judging()) and "text" not in documents.columns:
+    if getattr(prices.of_judging(), "column", None) == "text" and "text" not in documents.columns:
         raise ValueError(f"--cost {prices.cost} needs the texts of the documents: --texts FILE")
 
 

@@ -153,13 +153,6 @@ def list_of(value: Any, place: str, what: str) -> list[Any]:
     return value or []
 
 
-def only(labels: list[Any], place: str) -> Any:
-    """The only label of an item; None if there is none."""
-    if len(labels) > 1:
-        raise unfit(place, "one grade", shown(labels))
-    return labels[0] if labels else None
-
-
 def text_of(value: object) -> str:
     """A value as text; empty for null."""
     return "" if value is None else str(value)

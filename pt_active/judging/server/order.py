@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, whole_number, within
+from pt_active.frames.checks import data_frame
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
 from pt_active.plans.making.parts import in_parts, part_of
@@ -65,12 +65,11 @@ class JudgingOrder:
             block: Documents of a block, at least; in a plan of queries a block ends with a query.
             double: The share of documents that two people judge.
         """
-        size, share = whole_number("block", block, 1), float(within("double", double, 0, 1))
         table = _asked_for(plan)
         table = table.assign(
             shuffled=clocks(_seed_of(plan.tables.manifest.origin), table["qid"], table["docno"], stage=_ORDER_STAGE),
-            judges=judges_of(plan.tables.manifest.origin, table, share),
-            block=_blocks(table, size),
+            judges=judges_of(plan.tables.manifest.origin, table, double),
+            block=_blocks(table, block),
         )
         first = table.groupby(["block", "qid"])["drawn"].transform("min")
         table = table.assign(first=first).sort_values(["block", "first", "qid", "shuffled"], kind="stable")
@@ -78,7 +77,7 @@ class JudgingOrder:
         keys = zip(table["qid"], table["docno"], table["judges"].tolist(), strict=True)
         documents = [Document(qid, docno, about.get(qid, {}), text.get(docno, ""), many) for qid, docno, many in keys]
         places = table.assign(place=np.arange(len(table))).groupby(["block", "first", "qid"])["place"].agg(list)
-        return cls(documents, [block.tolist() for _, block in places.groupby("block")], share)
+        return cls(documents, [block.tolist() for _, block in places.groupby("block")], double)
 
 
 OrderOf: TypeAlias = Callable[[Plan, pd.DataFrame | None], JudgingOrder]

@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -137,20 +138,11 @@ def root_of(opened: socket.socket, host: str, address: str | None) -> str:
     return f"http://{shown}:{opened.getsockname()[1]}"
 
 
-def is_local(host: str) -> bool:
-    """Whether only programs of this machine reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def risk(host: str) -> str:
-    """What is at risk if the server listens there; empty if nothing is."""
-    if is_local(host):
-        return ""
+    """What is at risk if the server listens there; empty where only programs of this machine reach the address."""
+    with suppress(ValueError):
+        if host == "localhost" or ipaddress.ip_address(host).is_loopback:
+            return ""
     who = "anyone on the network in between can read texts and labels, and can judge with the links that pass by"
     how = "keep 127.0.0.1 and let judges come through an SSH tunnel or a proxy with TLS"
     return f"listening on {host} without TLS: {who}; {how}"

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from pt_active.frames.checks import shown, unfit
 from pt_active.frames.records import SKIPPED
 from pt_active.frames.visible import json_text
-from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, only, text_of
+from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
 from pt_active.judging.worklist import UNJUDGEABLE_LABEL, Worklist
 
 _KEYS = 10  # Grades below this have their own key
@@ -42,7 +43,9 @@ def _result(results: list[Any], place: str) -> tuple[Any, str]:
         labels += list_of(value.get("choices"), place, "choices") + ([value["rating"]] if "rating" in value else [])
         text = value.get("text", [])
         notes += [text] if isinstance(text, str) else map(text_of, list_of(text, place, "texts"))
-    return only(labels, place), "\n".join(notes)
+    if len(labels) > 1:
+        raise unfit(place, "one grade", shown(labels))
+    return next(iter(labels), None), "\n".join(notes)
 
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:
