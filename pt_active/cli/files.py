@@ -308,12 +308,7 @@ def doubts_about(
     if len(kept) > 1:
         pairs = pd.concat([run[["qid", "docno"]].assign(run=name) for name, run in kept.items()])
         shared = set(pairs.loc[pairs.duplicated(["qid", "docno"], keep=False), "run"])
-        others = f"with {next(iter(kept))}" if len(kept) == 2 else "with any other run"
-        for name in list(kept)[1:] if len(kept) == 2 else kept:
-            if name not in shared:
-                yield (
-                    "runs",
-                    f"{name} has no document in common {others}: do their docnos come from the same collection?",
-                )
+        for name in (each for each in kept if each not in shared):
+            yield "runs", f"{name} has no document in common with another run: are they of the same collection?"
     if depth is not None and cutoff is not None and depth < cutoff:
         yield "depth", f"--depth {depth} is less than the cutoff of {measure}, so the ranks below count as empty"

@@ -151,15 +151,14 @@ def _records_of(delivery: Delivery, tool: str, names: GradeNames, plan: Plan | N
 def _check_consistent(read: dict[str, pd.DataFrame]) -> None:
     """Raise if a document has different labels in files that do not say who judged, or in one and in the records."""
     records = [frame for frame in read.values() if is_records(frame)]
-    plain = {path: frame for path, frame in read.items() if not is_records(frame)}
-    if not plain:
+    if len(records) == len(read):
         return
-    if records:
-        plain |= {"the records": qrels_of(pd.concat(records, ignore_index=True))}
-    labels = pd.concat([frame.assign(path=path) for path, frame in plain.items()], ignore_index=True)
-    different = labels.drop_duplicates(["qid", "docno", "label"]).duplicated(["qid", "docno"], keep=False)
-    if different.any():
-        row = labels.loc[different.index[different][0]]
+    plain = [frame.assign(path=path) for path, frame in read.items() if not is_records(frame)]
+    said = [qrels_of(pd.concat(records, ignore_index=True)).assign(path="the records")] if records else []
+    labels = pd.concat([*plain, *said], ignore_index=True)
+    different = labels[labels.groupby(["qid", "docno"])["label"].transform("nunique") > 1]
+    if len(different):
+        row = different.iloc[0]
         each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
         said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
         raise ValueError(f"{document_of(row['qid'], row['docno'])} has different labels: {said}")
