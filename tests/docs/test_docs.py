@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import joblib
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import pt_active
@@ -131,7 +132,13 @@ def made_once():
         yield
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+LONG = ("any_measure", "crossval", "quickstart")  # Pages whose examples take seconds
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in LONG else [], id=page.stem) for page in PAGES],
+)
 def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
@@ -383,7 +390,32 @@ def holds(owner, names):
     return True
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_the_commands_print() -> None:
     script = loaded(ROOT / "examples" / "transcript.py")
     shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     assert plain(script.transcript()) == plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2]))
+
+
+def typed():
+    """The commands in README and in all pages, each as its words, also those whose output is not shown."""
+    for page in (ROOT / "README.md", *PAGES):
+        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            for line in block.replace("\\\n", " ").splitlines():
+                if found := re.match(r"(\$ )?pt-active (?P<words>[a-z].*)", line):
+                    yield page.name, shlex.split(found["words"], comments=True)
+
+
+def test_commands_in_pages_are_those_that_the_command_line_takes():
+    """No command or option is one that there is not; values are not tried."""
+    root, seen = typer.main.get_command(app.app), 0
+    for page, words in typed():
+        command = root
+        while words and words[0] in getattr(command, "commands", ()):
+            command, words = command.loaded(words[0]), words[1:]
+        assert not hasattr(command, "commands") or not words or words[0].startswith("-"), (page, words)
+        known = {name for each in (*command.params, *root.params) for name in (*each.opts, *each.secondary_opts)}
+        asked = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert asked <= {*known, "--help"}, (page, words)
+        seen += 1
+    assert seen > 30

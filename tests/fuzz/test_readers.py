@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import oracles
 
-INPUTS = 150  # Damaged files for each reader in the tests
+INPUTS = 40  # Damaged files for each reader in the tests
 MAX_SECONDS = 5.0  # CPU seconds; no reader may take more with a small file
 
 PLACED = re.compile(

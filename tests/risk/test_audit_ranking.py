@@ -36,7 +36,7 @@ def pool_of(rng: np.random.Generator, pairs: int, right: dict[str, float]) -> tu
 
 @pytest.fixture(scope="module")
 def world() -> tuple[pd.DataFrame, pd.DataFrame]:
-    return pool_of(np.random.default_rng(0), 400, RIGHT)
+    return pool_of(np.random.default_rng(0), 300, RIGHT)
 
 
 def audited(world: tuple[pd.DataFrame, pd.DataFrame], loss: Loss, **options: object) -> tuple[Audit, pd.DataFrame]:
@@ -46,8 +46,7 @@ def audited(world: tuple[pd.DataFrame, pd.DataFrame], loss: Loss, **options: obj
     return audit, wanted(audit, qrels)
 
 
-@LOSSES
-@pytest.mark.parametrize("estimator", [None, "snis"])
+@pytest.mark.parametrize(("loss", "estimator"), [(ZeroOne(), None), (F1(), "snis")], ids=str)
 def test_it_holds_the_estimates_and_comparisons_of_the_audit(world, loss: Loss, estimator: str | None) -> None:
     audit, qrels = audited(world, loss)
     ranking = audit.rank(qrels, estimator, 0.9)
@@ -67,7 +66,7 @@ def test_the_best_stands_first_whichever_way_the_loss_runs(world, loss: Loss) ->
     assert ranking.names[-1] == "poor"
     assert ranking.winners == tuple(a for a, _ in combinations(ranking.names, 2))
     assert [len(group) for group in ranking.groups] == [1] * 4
-    assert "sample      census of 400 pairs of 1 query" in str(ranking)
+    assert "sample      census of 300 pairs of 1 query" in str(ranking)
     assert ranking.note == "every pair that counts was judged, so there is no sampling error"
 
 
@@ -78,7 +77,7 @@ def ranked(world) -> dict[bool, Ranking]:
     return {lower: audit.rank(qrels, correction="tukey") for lower, (audit, qrels) in audits.items()}
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(order=st.permutations(range(4)), prefix=st.sampled_from(["x", "a judge ", "Ω"]), lower=st.booleans())
 def test_the_order_and_names_of_predictors_change_nothing(world, ranked, order, prefix, lower) -> None:
     loss, expected = ZeroOne() if lower else Accuracy(), ranked[lower]
@@ -148,12 +147,12 @@ def test_a_comparison_without_error_does_not_make_the_ranking_a_census(world) ->
 def test_undefined_risks_stand_last(world) -> None:
     """Nothing that the second judge calls relevant was drawn, so its precision is 0/0."""
     frame, qrels = world
-    frame = frame.assign(a=(frame.index % 2) * 2, b=np.where(frame.index == 399, 2, 0))
+    frame = frame.assign(a=(frame.index % 2) * 2, b=np.where(frame.index == 299, 2, 0))
     for seed in range(20):
         audit = Audit.create(
             frame, {"second": "b", "first": "a", "third": "c"}, Precision(), draws=30, design="passive", seed=seed
         )
-        if not (audit.assessments["docno"] == "d399").any():
+        if not (audit.assessments["docno"] == "d299").any():
             break
     ranking = audit.rank(wanted(audit, qrels))
     assert ranking.names[-1] == "second"
@@ -164,7 +163,7 @@ def test_undefined_risks_stand_last(world) -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-12, 1e-3, 1.0, 1e12]))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_the_unit_of_a_cost_neither_breaks_a_tie_nor_makes_one(seed: int, unit: float) -> None:
     """Judges a and b err in other pairs, at the same costs; c errs as b does, but for one error that costs more."""
     rng, pairs = np.random.default_rng(seed), 40
