@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import as_numbers, check_pairs, finite_numbers, with_string_ids
-from pt_active.frames.ids import Texts, id_codes, is_range, numbered, row_type, texts
+from pt_active.frames.ids import Texts, id_codes, numbered, texts
 
 _SORTED = 1 << 17  # Rows that are sorted at a time, or those of a query if it has more
 
@@ -37,7 +37,7 @@ class RunOrder(NamedTuple):
 def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.DataFrame:
     """Order a run as trec_eval does: by descending score at single precision, then by descending docno."""
     run, rows, rank, *_ = ranking_of(run, name, depth)
-    run = (run if is_range(rows, len(run)) else run.take(rows)).reset_index(drop=True)
+    run = run.take(rows).reset_index(drop=True)
     run["rank"] = rank
     return run
 
@@ -76,40 +76,30 @@ class Union(NamedTuple):
     """The documents that some rankers return, query by query, by the ranks of the first ranker, then of the next."""
 
     qids: pd.Index
-    indptr: np.ndarray  # int64[m+1], the offsets of the queries
+    query: np.ndarray  # int64[M], the query of each document
     docno: Texts
     ranks: np.ndarray  # int32[k, M], from 1; 0 = not retrieved
-    places: list[np.ndarray]  # int[n] for each ranker, which documents its rows are
-
-    @property
-    def query(self) -> np.ndarray:
-        """int64[M], the query of each document."""
-        return np.repeat(np.arange(len(self.qids)), np.diff(self.indptr))
+    places: list[np.ndarray]  # int64[n] for each ranker, which documents its rows are
 
 
 def united(rankings: Mapping[str, RunOrder]) -> Union:
     """The union of some rankings, whose queries come in the order of their first appearance."""
     each = list(rankings.values())
     qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
-    docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
-    begin = np.zeros((len(each), len(qids)), dtype=np.int64)
-    end, rows = np.zeros_like(begin), np.empty(sum(len(one.rows) for one in each), dtype=row_type(len(docno)))
-    start = before = 0
-    for one, low, high in zip(each, begin, end, strict=True):
-        stop = start + len(one.rows)
-        np.add(one.rows, before, out=rows[start:stop], casting="same_kind")
-        place = qids.get_indexer(one.qids)
-        bounds = start + np.cumsum(np.append(0, np.bincount(one.query[one.rows], minlength=len(place))))
-        low[place], high[place] = bounds[:-1], bounds[1:]
-        start, before = stop, before + len(one.run)
-    new, place, indptr = numbered(begin, end, rows, docno)
-    places = np.split(place, np.cumsum([len(one.rows) for one in each])[:-1])
-    ranks = np.zeros((len(each), len(new)), dtype=np.int32)
-    for (name, one), at, rank in zip(rankings.items(), places, ranks, strict=True):
+    query = np.concatenate([qids.get_indexer(one.qids)[one.query[one.rows]] for one in each])
+    docno = pd.concat([one.run["docno"].take(one.rows) for one in each], ignore_index=True)
+    place, first = numbered(query, docno)
+    ends = np.cumsum([len(one.rows) for one in each])[:-1]
+    ranks = np.zeros((len(each), len(first)), dtype=np.int32)
+    for (name, one), rank, at in zip(rankings.items(), ranks, np.split(place, ends), strict=True):
         rank[at] = one.rank + 1
         if np.count_nonzero(rank) < len(at):
             check_pairs(one.run.take(one.rows), f"run {shown(name)}")
-    return Union(qids, indptr, texts(docno).take(new), ranks, places)
+    order = rank_order(query[first], ranks)
+    moved = np.empty_like(order)
+    moved[order] = np.arange(len(order))
+    rows = first[order]
+    return Union(qids, query[rows], texts(docno).take(rows), ranks[:, order], np.split(moved[place], ends))
 
 
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:

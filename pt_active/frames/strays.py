@@ -34,12 +34,15 @@ class Strays:
 
 NO_STRAYS = Strays()
 
+_PADDED = r"0[0-9]+"  # An id that a spreadsheet makes shorter
+
 
 def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -> Strays:
     """Find the labels that belong to no document, and documents that lack one, bool[N], which may have been meant."""
     given = qrels[["qid", "docno"]]
     joined = given.merge(keys[["qid", "docno"]], how="left", on=["qid", "docno"], indicator=True)
     unknown = given[(joined["_merge"] == "left_only").to_numpy()]
+    _refuse_twins(keys, lacking, given)
     documents = (frame[["qid", "docno"]].itertuples(index=False, name=None) for frame in (unknown, keys[lacking]))
     meant = without_zeros(*documents)
     own = unknown["qid"].isin(keys["qid"].unique()).to_numpy()
@@ -51,6 +54,23 @@ def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -
     pair, other = next(iter(meant.items()))
     hint = f"{document_of(*pair)} may be {document_of(*other)} without its leading zeros"
     return Strays(number, document_of(*pair), hint)
+
+
+def _refuse_twins(keys: pd.DataFrame, lacking: np.ndarray, given: pd.DataFrame) -> None:
+    """Raise if a label of 7 may be meant for 007, which lacks one, in a file none of whose ids has leading zeros."""
+    padded = keys["qid"].str.fullmatch(_PADDED) | keys["docno"].str.fullmatch(_PADDED)
+    documents = keys.loc[padded.to_numpy(dtype=bool) & lacking, ["qid", "docno"]]
+    if documents.empty or any(given[name].str.fullmatch(_PADDED).any() for name in given):
+        return
+    short = documents.apply(lambda ids: ids.map(_as_number))
+    meant = short.reset_index().merge(given).merge(keys[["qid", "docno"]])
+    if len(meant):
+        index, *pair = meant.iloc[0]
+        other = document_of(*documents.loc[index])
+        raise ValueError(
+            f"{document_of(*pair)} has a label and {other} has none: if a spreadsheet removed leading zeros, either "
+            "may be meant; keep ids as text, or give labels of both"
+        )
 
 
 def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueError:

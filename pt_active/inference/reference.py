@@ -95,7 +95,7 @@ def redrawn(sample: Sample, repetitions: int, rng: np.random.Generator, law: Law
         return Sample(rows, np.ones_like(rows), n * q[rows], repeated=True, q=q)
     if sample.stratum is None:
         rows, threshold = _first_units(q, n, repetitions, rng, law)
-        return Sample.by_priority(rows, np.ones_like(rows), q[rows], threshold, law)
+        return Sample(rows, np.ones_like(rows), law.inclusion(q[rows] * threshold))
     size, drawn = np.bincount(sample.stratum), np.bincount(sample.stratum[sample.rows])
     members = np.split(np.argsort(sample.stratum, kind="stable"), np.cumsum(size)[:-1])
     parts = [

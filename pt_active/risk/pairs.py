@@ -9,8 +9,17 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, how_many, shown, some
-from pt_active.frames.columns import check_grades, check_pairs, grade_columns, numbers_in, slice_rows, with_string_ids
+from pt_active.frames.checks import data_frame, shown, some
+from pt_active.frames.columns import (
+    check_grades,
+    check_pairs,
+    finite_numbers,
+    grade_columns,
+    numbers_in,
+    refuse_rows,
+    slice_rows,
+    with_string_ids,
+)
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, check_per_query
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
@@ -21,7 +30,7 @@ def checked_pairs(frame: pd.DataFrame, what: str) -> pd.DataFrame:
     """The pairs with string ids, sorted by qid and docno; raises if one occurs twice."""
     frame = with_string_ids(frame)
     check_pairs(frame, what)
-    return frame.sort_values(["qid", "docno"], kind="stable", ignore_index=True)
+    return frame.sort_values(["qid", "docno"], kind="stable")
 
 
 def label_model(frame: pd.DataFrame) -> np.ndarray:
@@ -54,21 +63,21 @@ class Pairs:
         none, columns = np.empty((len(frame), 0)), list(predictions.values())
         gaussian = isinstance(loss, GaussianSquared)
         grades = none if gaussian else label_model(frame)
-        predicted = np.column_stack([_numbers(frame, column) for column in columns])
+        predicted = np.column_stack([finite_numbers(frame, column) for column in columns])
         if loss.needs_grades:
             highest = loss.grades_allowed(grades.shape[1] - 1)
             for column, values in zip(columns, predicted.T, strict=True):
                 wrong = (values != np.floor(values)) | (values < 0) | (values > highest)
-                _check(frame, column, wrong, f"must be grades from 0 to {highest}")
+                refuse_rows(frame, wrong, column, f"a grade from 0 to {highest}")
         member = slice_rows(frame, loss.slice)
         said = {str(name): frame[name].to_numpy() for name in frame.columns}
         prices = np.asarray(cost.document_costs(said, pd.factorize(frame["qid"])[0]), dtype=np.float64)
         names = [f"{column}_variance" for column in columns] if gaussian else []
-        variances = np.column_stack([_numbers(frame, name) for name in names]) if gaussian else none
+        variances = np.column_stack([finite_numbers(frame, name) for name in names]) if gaussian else none
         for name, values in zip(names, variances.T, strict=True):
-            _check(frame, name, values < 0, "must not be negative")
+            refuse_rows(frame, values < 0, name, "not negative")
         frame = frame[[column for column in ("qid", "docno", "query", "text") if column in frame.columns]]
-        return cls(frame, tuple(predictions), predicted, grades, variances, member, prices, loss)
+        return cls(frame.reset_index(drop=True), tuple(predictions), predicted, grades, variances, member, prices, loss)
 
     @property
     def keys(self) -> pd.DataFrame:
@@ -192,20 +201,3 @@ def _check_predictions(predictions: Mapping[str, str]) -> None:
             raise ValueError(f"predictions: the name of a predictor must be a string, not empty, got {shown(name)}")
         if not isinstance(column, str):
             raise ValueError(f"predictions[{shown(name)}] must be the name of a column, got {shown(column)}")
-
-
-def _numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
-    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    _check(frame, column, ~np.isfinite(values), "must be finite numbers")
-    return values
-
-
-def _check(frame: pd.DataFrame, column: str, wrong: np.ndarray, rule: str) -> None:
-    """Raise if any row is marked in ``wrong``, bool[N]; the message states the rule that its value breaks."""
-    if wrong.any():
-        z = int(np.argmax(wrong))
-        row, broken = frame.iloc[z], how_many("value", int(wrong.sum()), "is")
-        raise ValueError(
-            f"column {shown(column)}: values {rule}; {broken} not, such as {shown(row[column])} for "
-            f"document {shown(row['docno'])} of query {shown(row['qid'])}"
-        )

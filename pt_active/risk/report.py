@@ -14,7 +14,7 @@ from pt_active.inference.ties import difference
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
+from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.agreement import JudgedAgreement
 from pt_active.risk.audit import Audit
 from pt_active.risk.judged import JudgedPairs, KnownZero, usual_estimator
@@ -48,7 +48,6 @@ class AuditReport(Printed):
     """All that the labels of an audit say about its judges."""
 
     estimates: Mapping[str, Mapping[str, Estimate]]  # quantity in `QUANTITIES` → judge → estimate
-    by_grade: pd.DataFrame  # ``judge, said, label, pairs, labelled, share, low, high, note``; ``share`` has ``label``
     ranking: Comparison | Ranking | None  # of two judges' errors, or of more; None of one
     drift: pd.DataFrame  # ``what, estimate, low, high, note`` of two judges; else without rows
     rel: int  # the lowest grade that counts as relevant
@@ -92,7 +91,6 @@ class AuditReport(Printed):
             ranking = rank_judged(errors, how)
         return cls(
             estimates=estimates,
-            by_grade=_by_grade(judged, how),
             ranking=ranking,
             drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
             rel=rel,
@@ -150,7 +148,6 @@ class AuditReport(Printed):
             "rel": self.rel,
             "estimates": {name: {judge: e.to_dict() for judge, e in of.items()} for name, of in self.estimates.items()},
             "ranking": None if self.ranking is None else self.ranking.to_dict(),
-            "by_grade": self.by_grade,
             "drift": self.drift,
         }
         ready: dict[str, Any] = plain(said)
@@ -167,28 +164,9 @@ class AuditReport(Printed):
         return visible("\n\n".join(lines) + "\n\n" + "\n".join(f"{name:<10}{text}" for name, text in facts))
 
 
-_BY_GRADE = ["judge", "said", "label", "pairs", "labelled", "share", "low", "high", "note"]
-
 KNOWN = "known of all pairs"  # The note of a number that needs no labels
 
 _DRIFT = ["what", "estimate", "low", "high", "note"]
-
-
-def _by_grade(judged: JudgedPairs, how: How) -> pd.DataFrame:
-    """For each judge and grade, what people say about the pairs that have it."""
-    rows: list[tuple[object, ...]] = []
-    said, grades = judged.pairs.closest_grades, judged.pairs.grades.shape[1]
-    for s, name in enumerate(judged.names):
-        for grade in range(grades):
-            member = judged.pairs.member & (said[:, s] == grade)
-            if not member.any():
-                continue
-            counts = int(member.sum()), int(member[judged.sample.rows].sum())
-            for label in range(grades):
-                share = CostMatrix([[float(each == label) for each in range(grades)]] * grades)
-                estimate = with_loss(judged, share, member).estimate(s, how)
-                rows.append((name, grade, label, *counts, *_numbers(estimate)))
-    return pd.DataFrame(rows, columns=_BY_GRADE)
 
 
 def _drift(judged: JudgedPairs, how: How, rel: int) -> pd.DataFrame:

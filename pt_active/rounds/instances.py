@@ -151,7 +151,7 @@ class PairInstances(_Drawable):
             raise ValueError(f"the pairs need the columns qid, docno; they lack {some(sorted(absent))}")
         if frame.empty or len(grade_columns(frame.columns)) < 2:
             raise ValueError("the pairs need rows, and the predictor's probabilities in grade_0, grade_1, …")
-        frame = checked_pairs(frame, "the pairs")
+        frame = checked_pairs(frame, "the pairs").reset_index(drop=True)
         instances = cls(frame, np.arange(len(frame)), label_model(frame), measure)
         measure.grades_allowed(instances.grades.shape[1] - 1)
         instances.table(measure)  # raises if the slice or the loss does not fit the grades

@@ -56,6 +56,27 @@ def test_only_documents_without_a_label_can_have_been_meant():
     assert strays(("q1", "471"), lacking=KEYS["docno"] != "0471").hint == ""
 
 
+@pytest.mark.parametrize(
+    ("keys", "given", "meant"),
+    [
+        ([("q", "7"), ("q", "007")], [("q", "7")], True),
+        ([("7", "d"), ("07", "d")], [("7", "d")], True),
+        ([("q", "7"), ("q", "007"), ("q", "012")], [("q", "7"), ("q", "012")], False),  # ids kept their zeros
+        ([("q", "7"), ("q", "007")], [("q", "7"), ("q", "007")], False),
+        ([("q", "7"), ("p", "007")], [("q", "7")], False),
+        ([("q", "0"), ("q", "d07")], [("q", "0")], False),
+    ],
+)
+def test_a_label_that_may_be_meant_for_two_documents_is_refused(keys, given, meant):
+    frame, labels = (pd.DataFrame(pairs, columns=["qid", "docno"]) for pairs in (keys, given))
+    lacking = np.array([pair not in given for pair in keys])
+    if not meant:
+        assert stray_labels(frame, lacking, labels) == NO_STRAYS
+        return
+    with pytest.raises(ValueError, match="has a label and document '.*0.*' has none: if a spreadsheet"):
+        stray_labels(frame, lacking, labels)
+
+
 def test_ids_with_other_leading_zeros():
     assert lost_zeros(["051", "052", "x"], ["51", "52"]) == "2 ids have other leading zeros, such as '051' for '51'"
     assert lost_zeros(["a1"], ["a01"]) == ""

@@ -24,7 +24,7 @@ from pt_active import (
     UniformGrades,
     UnitCost,
 )
-from pt_active.cli.files import with_texts
+from pt_active.cli.files import with_texts_of
 from pt_active.demo.collection import DemoCollection
 from pt_active.relevance.grades.learned import OrderedLogitGrades
 
@@ -65,7 +65,7 @@ def test_sixty_runs_are_united_without_a_warning_of_pandas(tmp_path: Path) -> No
     texts.write_text("".join(f"{docno}\ttext of {docno}\n" for docno in "abc"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pool = with_texts((Runs(**{f"r{k}": A for k in range(60)}) >> UniformGrades(max_grade=1))(TOPICS), texts)
+        pool = with_texts_of(texts, (Runs(**{f"r{k}": A for k in range(60)}) >> UniformGrades(max_grade=1))(TOPICS))
     assert pool["text"].tolist() == [f"text of {docno}" for docno in pool["docno"]]
     assert (pool[[f"rank_r{k}" for k in range(60)]].nunique(axis=1) == 1).all()
 
