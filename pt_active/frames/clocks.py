@@ -10,7 +10,6 @@ import pandas as pd
 
 from pt_active.frames.ids import Texts
 
-_BLOCK = 1 << 18  # Ids that are hashed at a time, so that few of them are kept as objects
 _HALF = 2.0**-54  # Half of the distance between the uniform numbers that 53 bits of a hash give
 _BELOW_ONE = 1 - 2.0**-53  # The largest number below 1, to which the last of them would be rounded otherwise
 
@@ -22,14 +21,10 @@ learnt from labels must not meet the sample that these came from [theory 17]."""
 def keys(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
     """uint64[n], the SipHash of ``qid`` or ``qid<tab>docno``, keyed by the seed and the stage [theory 17]."""
     key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
-    bits = np.empty(len(qid), dtype=np.uint64)
-    for start in range(0, len(bits), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        ids = _objects(qid, block)
-        if docno is not None:
-            ids = ids + "\t" + _objects(docno, block)
-        bits[block] = pd.util.hash_array(ids, hash_key=key, categorize=False)
-    return bits
+    ids = np.asarray(qid, dtype=object)
+    if docno is not None:
+        ids = ids + "\t" + np.asarray(docno, dtype=object)
+    return np.asarray(pd.util.hash_array(ids, hash_key=key, categorize=False))
 
 
 def clocks(seed: Seed, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
@@ -56,7 +51,3 @@ def times(bits: np.ndarray, believed: int | None) -> np.ndarray:
     if believed is not None:
         bits = pd.util.hash_array(bits ^ np.uint64(believed))
     return np.asarray(-np.log(np.minimum((bits >> np.uint64(11)) * 2.0**-53 + _HALF, _BELOW_ONE)))
-
-
-def _objects(ids: pd.Series | Texts, block: slice) -> np.ndarray:
-    return np.asarray(ids.iloc[block] if isinstance(ids, pd.Series) else ids[block], dtype=object)

@@ -161,17 +161,12 @@ def are_distributions(grades: np.ndarray) -> bool:
 
 def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """Raise if a row of grade probabilities, float64[N, G+1], is not a distribution."""
-    if are_distributions(grades):
-        return
-    for wrong, rule in (
-        (np.isnan(grades).any(axis=1), "must not be NaN; those of {} are"),
-        ((grades < 0).any(axis=1), "must not be negative; those of {} are"),
-        (~(np.abs(grades.sum(axis=1) - 1) <= 1e-6), "must sum to 1; those of {} do not"),
-    ):
-        if wrong.any():
-            z, broken = int(np.argmax(wrong)), rule.format(how_many("document", int(wrong.sum())))
-            such = document_of(frame["qid"].iloc[z], frame["docno"].iloc[z])
-            raise ValueError(f"grade probabilities {broken}, such as {such}: {grades[z].tolist()}")
+    wrong = ~((grades >= 0).all(axis=1) & (np.abs(grades.sum(axis=1) - 1) <= 1e-6))
+    if wrong.any():
+        z = int(np.argmax(wrong))
+        such = document_of(frame["qid"].iloc[z], frame["docno"].iloc[z])
+        broken = f"those of {how_many('document', int(wrong.sum()))} are not, such as {such}: {grades[z].tolist()}"
+        raise ValueError(f"grade probabilities must be at least 0 and sum to 1; {broken}")
 
 
 def numbers_in(frame: pd.DataFrame, column: str) -> np.ndarray:

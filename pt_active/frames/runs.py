@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,6 @@ import pandas as pd
 from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import as_numbers, check_pairs, finite_numbers, with_string_ids
 from pt_active.frames.ids import Texts, id_codes, numbered, texts
-
-_SORTED = 1 << 17  # Rows that are sorted at a time, or those of a query if it has more
 
 
 def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
@@ -62,8 +59,8 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None, topics: p
         if not answered.all():
             run, score = run[answered[query]].reset_index(drop=True), score[answered[query]]
             query, qids = id_codes(run["qid"])
-    order = _trec_order(query, score, run["docno"])
-    ordered = query if _ascend(query) else query[order]
+    order = _trec_order(query, _single(score), run["docno"])
+    ordered = query[order]
     rank = _position_in_group(ordered)
     if "rank" in run.columns:
         _warn_if_reordered(run["rank"].take(order), ordered, _single(score)[order], what)
@@ -102,30 +99,13 @@ def united(rankings: Mapping[str, RunOrder]) -> Union:
     return Union(qids, query[rows], texts(docno).take(rows), ranks[:, order], np.split(moved[place], ends))
 
 
-def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
-    """int64[N], rows by query code, int64[N], descending score, float64[N], and descending docno."""
-    if not _ascend(query):
-        return _sorted_rows(query, _single(score), docno)
-    # The rows come query by query, so those of some queries can be sorted at a time, in little memory.
-    ends = np.searchsorted(query, query[_SORTED::_SORTED])
-    order = np.empty(len(query), dtype=np.int64)
-    for start, stop in pairwise(np.unique(np.r_[0, ends, len(query)]).tolist()):
-        block = slice(start, stop)
-        order[block] = _sorted_rows(query[block], _single(score[block]), docno.iloc[block]) + start
-    return order
-
-
-def _ascend(query: np.ndarray) -> bool:
-    return bool((query[1:] >= query[:-1]).all())
-
-
 def _single(score: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         return score.astype(np.float32)
 
 
-def _sorted_rows(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
-    """The rows sorted as `_trec_order` does; ``score`` is float32[N]."""
+def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
+    """int64[N], rows by query code, int64[N], descending score, float32[N], and descending docno."""
     # Strings are slow to sort, so docnos are compared only where the integer keys of query and score are equal.
     key = query.astype(np.int64) << 32
     key |= _descending_code(score)
@@ -179,19 +159,20 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
     """Raise if a ranker has two documents at one rank, or none at rank 0; warn if it leaves out ranks."""
     for name, rank in zip(names, ranks, strict=True):
-        # One integer for each query and rank, so that a single sort finds all duplicates.
-        key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
-        key.sort(kind="stable")
-        twice = np.flatnonzero(key[1:] == key[:-1])
+        rows = np.flatnonzero(rank > 0)
+        rows = rows[np.lexsort((rank[rows], query[rows]))]
+        of, at = query[rows], rank[rows] - 1
+        twice = np.flatnonzero((of[1:] == of[:-1]) & (at[1:] == at[:-1]))
         if len(twice):
-            x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
-            raise ValueError(f"run {shown(name)}: query {shown(qids[x])} has more than one document at rank {i - 1}")
-        of, at = np.divmod(key, np.int64(rank.max(initial=0)) + 1)
+            z = twice[0]
+            raise ValueError(
+                f"run {shown(name)}: query {shown(qids[of[z]])} has more than one document at rank {at[z]}"
+            )
         place = _position_in_group(of)
-        late = at - 1 > place
+        late = at > place
         if len(late) and late[place == 0].all():
-            lowest = f"its lowest rank is {at.min() - 1} or more in every query, and ranks begin at 0"
-            raise ValueError(f"run {shown(name)}: {lowest}; subtract {at.min() - 1} from rank_{name}")
+            lowest = f"its lowest rank is {at.min()} or more in every query, and ranks begin at 0"
+            raise ValueError(f"run {shown(name)}: {lowest}; subtract {at.min()} from rank_{name}")
         if late.any():
             gaps = f"{how_many('row', int(late.sum()), 'is')} below a rank without a document"
             warnings.warn(f"run {shown(name)}: {gaps}, which counts as not relevant", stacklevel=4)

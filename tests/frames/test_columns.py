@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.frames import runs
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
 
@@ -22,8 +20,7 @@ def qrels(*labels: object) -> pd.DataFrame:
     return pd.DataFrame({"qid": "q", "docno": [f"d{i}" for i in range(len(labels))], "label": list(labels)})
 
 
-def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not(monkeypatch: Any) -> None:
-    monkeypatch.setattr(runs, "_SORTED", 3_000)
+def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not() -> None:
     rng = np.random.default_rng(1)
     rows = {"qid": np.repeat([f"q{x}" for x in range(40)], 500), "docno": [f"d{z}" for z in range(20_000)]}
     long = pd.DataFrame(rows).assign(score=rng.integers(0, 300, 20_000) / 8)

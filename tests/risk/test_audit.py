@@ -404,7 +404,7 @@ def changed(frame: pd.DataFrame, **columns: object) -> pd.DataFrame:
         ),
         (lambda f: changed(f, a="good"), {}, "expected an a that is a finite number"),
         (lambda f: changed(f, b=3), {}, "expected a b that is a grade from 0 to 2, .*; got 3"),
-        (lambda f: changed(f, grade_0=1.7), {}, "grade probabilities must sum to 1"),
+        (lambda f: changed(f, grade_0=1.7), {}, "grade probabilities must be at least 0 and sum to 1"),
         (lambda f: f.drop(columns=["grade_0", "grade_1", "grade_2"]), {}, r"UniformGrades\(max_grade\)"),
         (lambda f: f.drop(columns="a"), {}, "lacks 'a'"),
         (lambda f: f[:0], {}, "has no pairs"),

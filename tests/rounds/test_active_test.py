@@ -261,7 +261,7 @@ def test_questions_that_have_no_answer(asked: dict, message: str) -> None:
         (PAIRS.iloc[:0], Squared(), {}, "need rows, and the predictor's probabilities"),
         (PAIRS.drop(columns="docno"), Squared(), {}, "it lacks 'docno'"),
         (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), {}, "the pairs: 1 duplicate row;"),
-        (PAIRS.assign(grade_1=0.9), Squared(), {}, "grade probabilities must sum to 1"),
+        (PAIRS.assign(grade_1=0.9), Squared(), {}, "grade probabilities must be at least 0 and sum to 1"),
         (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", {}, "one ranker or the"),
     ],
 )

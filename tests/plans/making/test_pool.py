@@ -152,9 +152,9 @@ def test_malformed_costs(cost: object, values: list[float], message: str) -> Non
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("grade_0", [np.nan] + [0.5] * 5, "must not be NaN; .* document 'a' of query '1'"),
-        ("grade_0", [-0.5] + [0.5] * 5, "must not be negative"),
-        ("grade_0", [0.6] + [0.5] * 5, "must sum to 1"),
+        ("grade_0", [np.nan] + [0.5] * 5, "must be at least 0 and sum to 1; .* document 'a' of query '1'"),
+        ("grade_0", [-0.5] + [0.5] * 5, "must be at least 0 and sum to 1"),
+        ("grade_0", [0.6] + [0.5] * 5, "must be at least 0 and sum to 1"),
         ("rank_first", [0.5, 1, 2, -1, 0, -1], "run 'first': rank 0.5"),
         ("rank_first", [0, 0, 2, -1, 0, -1], "run 'first': query '1' has more than one document at rank 0"),
         (
