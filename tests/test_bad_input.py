@@ -121,10 +121,10 @@ def test_long_values_are_cut() -> None:
 @pytest.mark.parametrize(
     ("columns", "loss", "message"),
     [
-        ({"a": -1.0}, ZeroOne(), "such as -1.0 for document 'd0' of query 'q0'"),
-        ({"a": np.inf}, ZeroOne(), "such as inf for document 'd0' of query 'q0'"),
-        ({"a_variance": -1.0, "b_variance": 1.0}, GaussianSquared(), "such as -1.0 for document 'd0'"),
-        ({"long": 2.5}, ZeroOne(slice="long"), "such as 2.5 for document 'd0'"),
+        ({"a": -1.0}, ZeroOne(), "for document 'd0' of query 'q0'; got -1.0"),
+        ({"a": np.inf}, ZeroOne(), "for document 'd0' of query 'q0'; got inf"),
+        ({"a_variance": -1.0, "b_variance": 1.0}, GaussianSquared(), "for document 'd0' of query 'q0'; got -1.0"),
+        ({"long": 2.5}, ZeroOne(slice="long"), "got 2.5 for document 'd0'"),
         ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 costs are not, such as that of 'd0'"),
     ],
 )
@@ -232,7 +232,7 @@ def test_active_tests_refuse(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
     known = wanted(test, qrels)
     message = "strategy=\"rf\" fits ForestGrades to features or scores of the documents, and the pool lacks 'score'"
     refused(message, test.next_round, 5, known, "rf")
-    refused("model must be a grade model that learns, such as ForestGrades, got 'x'", test.next_round, 5, model="x")
+    refused('model is for strategy="rf", and one that learns, such as ForestGrades; got', test.next_round, 5, model="x")
     refused("qrels must be a pandas DataFrame, got {}", test.estimate, {})
     refused("confidence must be a number, got None", test.estimate, known, confidence=None)
     refused("bandwidth must be a positive number or 'cross_validated', got [1]", test.estimate, known, bandwidth=[1])

@@ -145,9 +145,8 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     wrong = ~np.isin(values, (0.0, 1.0))
     if wrong.any():
         row = frame.iloc[int(np.argmax(wrong))]
-        such = f"{shown(row[column])} for {document_of(row['qid'], row['docno'])}"
-        counted = how_many("value", int(wrong.sum()), "is")
-        raise ValueError(f"slice {column!r}: values must be true or false; {counted} not, such as {such}")
+        got = f"{shown(row[column])} for {document_of(row['qid'], row['docno'])}"
+        raise unfit(f"slice {column!r}", "values that are true or false", got)
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")
     return values > 0

@@ -18,9 +18,6 @@ from pathlib import Path
 
 from pt_active.frames.checks import file_path
 
-NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""A lone surrogate, which stands in the lines of a source for a byte that is not UTF-8."""
-
 _UNPACK: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ\x00": lzma.decompress}
 _UNPACK |= {b"BZh%d1AY&SY" % level: bz2.decompress for level in range(1, 10)}
 """First bytes of a compressed file → a function that unpacks it."""
@@ -65,9 +62,10 @@ class Source:
             raise ValueError(f"line {line}: bytes that are not UTF-8") from None
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines with their numbers, from 1. Bytes that are not UTF-8 become lone surrogates."""
-        for number, line in enumerate(io.BytesIO(self.ended), start=1):
-            yield number, line.decode("utf-8", "surrogateescape")
+        """The lines with their numbers, from 1."""
+        content = self.ended if self.text else b""
+        for number, line in enumerate(io.BytesIO(content), start=1):
+            yield number, line.decode("utf-8")
 
     def first_line(self) -> str:
         """The first line that is not blank; an empty string if there is none."""

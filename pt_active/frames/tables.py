@@ -7,8 +7,8 @@ import io
 import json
 import re
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from pt_active.frames.checks import file_path, how_many, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.sources import NOT_UTF8, Source, naming
+from pt_active.frames.sources import Source, naming
 
 
 class Row(NamedTuple):
@@ -93,7 +93,15 @@ def _rows(text: str, separator: str, quoted: bool) -> Generator[Row, None, None]
 
 def read_json_lines(source: Source, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
     """Read a file with one JSON object per line."""
-    rows = {number: _values(line, number, keys, optional) for number, line in source.lines() if line.strip()}
+    rows = {}
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        with naming(f"line {number}"):
+            entry = json_value(line)
+            if not isinstance(entry, dict) or not entry.keys() >= set(keys):
+                raise ValueError(f"expected a JSON object with the keys {some(keys)}; got {shown(line.strip())}")
+        rows[number] = [entry.get(key) for key in (*keys, *optional)]
     if not rows:
         raise ValueError(f"the file is empty; expected objects with {some(keys)}")
     return pd.DataFrame.from_dict(rows, orient="index", columns=[*keys, *optional], dtype=object)
@@ -107,20 +115,6 @@ def json_value(text: str) -> Any:
         raise ValueError("expected JSON; got values nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"expected JSON; got {str(error)[:200]}") from error
-
-
-def _values(line: str, number: int, keys: tuple[str, ...], optional: tuple[str, ...]) -> list[object]:
-    """The values of some keys of the JSON object in a line."""
-    place, wanted = f"line {number}", f"a JSON object with the keys {some(keys)}"
-    if NOT_UTF8.search(line):
-        raise unfit(place, wanted, "bytes that are not UTF-8")
-    try:
-        entry = json_value(line)
-    except ValueError as error:
-        raise unfit(place, wanted, str(error).removeprefix("expected JSON; got ")) from error
-    if not isinstance(entry, dict) or not entry.keys() >= set(keys):
-        raise unfit(place, wanted, shown(line.strip()))
-    return [entry.get(key) for key in (*keys, *optional)]
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -155,30 +149,23 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...] = ()) -> pd.DataFrame
         return frame
 
 
-@contextmanager
-def reading_parquet() -> Iterator[None]:
-    """Errors of reading a Parquet table that is none, or a damaged one, in our words."""
-    import pyarrow
-
-    try:
-        yield
-    except MemoryError:
-        raise
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        raise ValueError(f"the table is damaged: {' '.join(str(error).split())[:200]}") from error
-    except (pyarrow.ArrowException, OverflowError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise ValueError(f"this is not a Parquet table, or a damaged one: {str(error)[:200]}") from error
-
-
 def _parquet_table(path: str | Path) -> pd.DataFrame:
+    """The table, or an error in our words if it is none, or a damaged one."""
     import pyarrow
 
-    with file_path("path", path).open("rb") as opened, reading_parquet():
-        # Parquet needs to seek, so a stream is read whole.
-        frame = pd.read_parquet(opened if opened.seekable() else io.BytesIO(opened.read()))
-        for name, kind in frame.dtypes.items():
-            if isinstance(kind, pd.StringDtype):  # pandas 3 does not look whether texts are UTF-8
-                pyarrow.array(frame[name].array).validate(full=True)
+    with file_path("path", path).open("rb") as opened:
+        try:
+            # Parquet needs to seek, so a stream is read whole.
+            frame = pd.read_parquet(opened if opened.seekable() else io.BytesIO(opened.read()))
+            for name, kind in frame.dtypes.items():
+                if isinstance(kind, pd.StringDtype):  # pandas 3 does not look whether texts are UTF-8
+                    pyarrow.array(frame[name].array).validate(full=True)
+        except MemoryError:
+            raise
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise ValueError(f"the table is damaged: {' '.join(str(error).split())[:200]}") from error
+        except (pyarrow.ArrowException, OverflowError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise ValueError(f"this is not a Parquet table, or a damaged one: {str(error)[:200]}") from error
         return frame

@@ -14,7 +14,7 @@ import pandas as pd
 
 from pt_active.frames.checks import data_frame, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
+from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.tables import is_parquet, read_json_lines, read_parquet, read_table
 
 _QUERY_TAGS = ("query", "title")  # The tags of a topic in XML that hold its query
@@ -129,10 +129,10 @@ def _pairs(source: Source, columns: tuple[str, str]) -> pd.DataFrame:
     rows = {}
     for number, line in source.lines():
         key, tab, value = line.rstrip("\n").partition("\t")
-        if key.strip() and tab and not NOT_UTF8.search(line):
+        if key.strip() and tab:
             rows[number] = key, value
         elif line.strip():
-            raise unfit(f"line {number}", f"{'<TAB>'.join(columns)} in UTF-8", shown(line))
+            raise unfit(f"line {number}", "<TAB>".join(columns), shown(line))
     if not rows:
         raise ValueError(f"the file is empty; expected lines of {'<TAB>'.join(columns)}")
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(columns))

@@ -20,7 +20,7 @@ from pt_active.frames.columns import check_pairs, finite_numbers
 from pt_active.frames.progress import working
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ordered_run
-from pt_active.frames.sources import NOT_UTF8, Source, naming, read_source
+from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.tables import is_parquet, read_parquet
 
 _BLOCK = 1 << 22  # Bytes that Arrow parses at a time; a file with a line that is longer is read line by line
@@ -122,8 +122,6 @@ def _line_by_line(source: Source, layout: Layout) -> pd.DataFrame:
         fields = [field for field in re.split("[ \t\n]", line) if field]
         if not fields:
             continue
-        if NOT_UTF8.search(line):
-            raise unfit(f"line {number}", layout.shape, "bytes that are not UTF-8")
         if len(fields) != len(layout.columns):
             raise unfit(f"line {number}", layout.shape, how_many("column", len(fields)))
         rows[number] = fields

@@ -12,7 +12,6 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import (
-    check_highest_grade,
     check_policy,
     checked_qrels,
     drawn_labels,
@@ -230,13 +229,6 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
     check_policy(missing)
     keys = pairs.keys.iloc[sample.rows]
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
-    if pairs.max_grade is not None:
-        drawn = keys.merge(known, on=["qid", "docno"])
-        try:
-            check_highest_grade(drawn, pairs.max_grade)
-        except ValueError as error:
-            wider = f"make it again with max_grade={drawn['label'].max()}"
-            raise ValueError(f"{error}; the audit has no such grade: {wider}") from error
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
     lacking = np.zeros(len(pairs.keys), dtype=bool)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, shown, some
+from pt_active.frames.checks import data_frame, shown
 from pt_active.frames.columns import (
     check_grades,
     check_pairs,
@@ -169,7 +169,10 @@ class Pairs:
 
 def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> None:
     data_frame("frame", frame)
-    _check_predictions(predictions)
+    named = isinstance(predictions, Mapping) and [each for pair in predictions.items() for each in pair]
+    if not named or not all(isinstance(each, str) and each for each in named):
+        raise ValueError(f"predictions must name at least one predictor, as {{name: column}}, got {shown(predictions)}")
+    check_visible("predictor", predictions)
     if not (loss.slice is None or isinstance(loss.slice, str)):
         raise ValueError(f"the slice of a loss must be the name of a column, got {shown(loss.slice)}")
     if loss.needs_distribution:
@@ -177,27 +180,13 @@ def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Lo
             f"{loss} judges a distribution over grades, but an audit's predictor is one column; give the predictor's "
             "grade_0 … grade_G to pt_active.ActiveTest"
         )
-    gaussian = [f"{column}_variance" for column in predictions.values()] if isinstance(loss, GaussianSquared) else []
-    wanted = ["qid", "docno", *predictions.values(), *gaussian, *([] if loss.slice is None else [loss.slice])]
-    missing = [column for column in wanted if column not in frame.columns]
-    if missing:
-        raise ValueError(f"the frame needs the columns {some(wanted, 20)}; it lacks {some(missing)}")
-    data_frame("frame", frame, *wanted)
+    variances = [f"{column}_variance" for column in predictions.values()] if isinstance(loss, GaussianSquared) else []
+    slices = [] if loss.slice is None else [loss.slice]
+    data_frame("frame", frame, "qid", "docno", *predictions.values(), *variances, *slices)
     if frame.empty:
         raise ValueError("the frame has no pairs")
-    if not (gaussian or grade_columns(frame.columns)):
+    if not (variances or grade_columns(frame.columns)):
         raise ValueError(
             "the frame needs grade_0 … grade_G, a label model's probability of each grade; UniformGrades(max_grade) "
             "adds them if nothing is known"
         )
-
-
-def _check_predictions(predictions: Mapping[str, str]) -> None:
-    if not isinstance(predictions, Mapping) or not predictions:
-        raise ValueError(f"predictions must name at least one predictor, as {{name: column}}, got {shown(predictions)}")
-    check_visible("predictor", filter(lambda name: isinstance(name, str), predictions))
-    for name, column in predictions.items():
-        if not (isinstance(name, str) and name):
-            raise ValueError(f"predictions: the name of a predictor must be a string, not empty, got {shown(name)}")
-        if not isinstance(column, str):
-            raise ValueError(f"predictions[{shown(name)}] must be the name of a column, got {shown(column)}")

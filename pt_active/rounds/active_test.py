@@ -217,10 +217,9 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         size = whole_number("size", size, 1, MAX_DRAWS)
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
-        if not (model is None or isinstance(model, FittedGrades)):
-            raise ValueError(f"model must be a grade model that learns, such as ForestGrades, got {shown(model)}")
-        if model is not None and strategy != "rf":
-            raise ValueError(f'a model is fitted for strategy="rf" only, not for {strategy!r}')
+        if model is not None and not (strategy == "rf" and isinstance(model, FittedGrades)):
+            expected = 'model is for strategy="rf", and one that learns, such as ForestGrades'
+            raise ValueError(f"{expected}; got {shown(model)}")
         left = ~state.rounds.drawn
         expected, sizes = np.ones((2, len(left)))
         if strategy != "uniform":
@@ -275,11 +274,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         """
         state = self.tables
         if not state.rounds.drawn.any():
-            lacking = "nothing is drawn yet, so there is nothing to estimate from: call next_round first"
-            if number := len(state.manifest.rounds):
-                drew = how_many("poisson round", number)
-                lacking = f"{drew} drew nothing, so there is nothing to estimate from: call next_round again"
-            raise ValueError(lacking)
+            raise ValueError("no round has drawn anything, so there is nothing to estimate from: call next_round")
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
         if estimator not in round_estimators():
@@ -303,17 +298,17 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
 def _warn_of_certainty(pairs: PairInstances) -> None:
     """Warn if the predictor is certain of grades, so that its probabilities do not show where it may be wrong."""
     certain, distribution = int((pairs.grades == 1).any(axis=1).sum()), pairs.measure.needs_distribution
-    largest = f"{-np.log(MIN_PROBABILITY):.1f}"
-    if certain == pairs.number:
-        warnings.warn(
-            "the predictor is certain of the grade of every pair, so its grades do not show where it may be wrong"
-            + (f", and its {pairs.measure} is {largest} wherever it is wrong" if distribution else "")
-            + "; test a predictor of single grades with pt_active.Audit, which draws by another model's grades",
-            stacklevel=3,
+    always = certain == pairs.number
+    if not always and not (certain and distribution):
+        return
+    counted = "every pair" if always else f"{certain} of {how_many('pair', pairs.number)}"
+    said = f"the predictor is certain of the grade of {counted}"
+    if distribution:
+        largest = f"{-np.log(MIN_PROBABILITY):.1f}"
+        said += f"; where it is wrong, its {pairs.measure} is infinite, and {largest} is used instead"
+    if always:
+        said += (
+            "; its grades do not show where it may be wrong: test a predictor of single grades with pt_active.Audit, "
+            "which draws by another model's grades"
         )
-    elif certain and distribution:
-        warnings.warn(
-            f"the predictor is certain of the grade of {certain} of {how_many('pair', pairs.number)}; wherever it is "
-            f"wrong there, its {pairs.measure} is infinite, and {largest} is used instead",
-            stacklevel=3,
-        )
+    warnings.warn(said, stacklevel=3)

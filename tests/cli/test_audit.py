@@ -124,7 +124,7 @@ def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
             "plan --judge a=zero.qrels --budget 9 --out b",
             "0 is the only grade that the judge gives: pass --max-grade N",
         ),
-        ("report a high.csv", "has no such grade: make it again with --max-grade 5"),
+        ("report a high.csv", "not above the highest grade, 3"),
         ("report a none.csv", "none.csv: No such file or directory"),
         ("report a few.qrels", "judge them, or pass --missing nonrelevant"),
         ("report nowhere labelled.csv", "nowhere"),

@@ -74,7 +74,7 @@ def test_no_label_moves_to_another_column(row, first, tmp_path):
         ('{"qid": "q", "docno": "", "label": 1}', "without NUL; got ''"),
         ('{"qid": "q", "docno": "d", "label": NaN}', "got NaN, which is not JSON"),
         ('{"qid": "q", "docno": "d", "label": [1]}', "expected a label that is a whole number"),
-        ('{"qid": "q", "docno": "d", "label": 1' + "0" * 5000 + "}", "expected a JSON object"),
+        ('{"qid": "q", "docno": "d", "label": 1' + "0" * 5000 + "}", "expected JSON"),
         ('{"qid": "q", "docno": "d", "label": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
     ],
 )

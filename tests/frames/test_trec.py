@@ -93,7 +93,7 @@ def test_arrow_and_the_lines_one_by_one_agree(layout, data):
         ("q1 Q0 d3 3 1.0 my own long tag", "expected 6 columns, .*; got 9 columns"),
         ("q1 Q0 d3 3 high tag", "expected a score that is a finite number, for document 'd3' .*; got 'high'"),
         ("q1 Q0 d3 3 nan tag", "expected a score that is a finite number, .*; got '?nan"),
-        (b"q1 Q0 d\xe9 3 1.0 tag", "expected 6 columns, .*; got bytes that are not UTF-8"),
+        (b"q1 Q0 d\xe9 3 1.0 tag", "bytes that are not UTF-8"),
     ],
 )
 @pytest.mark.parametrize("before", ["", TEXT, TEXT + "\r\n\r\n"], ids=["first", "fourth", "after blanks"])
@@ -208,9 +208,9 @@ def test_tables_of_topics_keep_their_columns(write, name, content):
         ("qid\tquery\n1\tlamp\n \tshoes\n", "row 3: expected a qid that .* not empty"),
         ("qid,query,qlen\n1,lamp,1\n1,lamp,2\n", "each qid must have one row; these have several different rows: '1'"),
         ("1\tlamp\n\n2\tshoes\t1\n", "line 3: expected qid<TAB>query; got more columns.*add a first line that names"),
-        ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query in UTF-8; got '2 shoes"),
+        ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query; got '2 shoes"),
         ("1\tlamp\n\tshoes\n", r"line 2: expected qid<TAB>query"),
-        (b"1\tlamp\n2\tcaf\xe9\n", r"line 2: expected qid<TAB>query in UTF-8"),
+        (b"1\tlamp\n2\tcaf\xe9\n", "line 2: bytes that are not UTF-8"),
         ("1\tlamp\n1\tshoes\n", r"each qid must have one query; these have several: '1'"),
         ("<top>\n<title>lamp\n</top>\n", "expected TREC topics"),
         ("<html>lamp</html>", "expected TREC topics"),
@@ -247,7 +247,7 @@ def test_texts(write, name, content):
     [
         ('{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
         ("[1, 2]", "line 2: expected a JSON object"),
-        ('{"docno": ', "line 2: expected a JSON object.*Expecting value"),
+        ('{"docno": ', "line 2: expected JSON; got Expecting value"),
         ('{"docno": null, "text": "c"}', "line 2: expected a docno that is text or a whole number.*; got None"),
         ('{"docno": "d2", "text": 1}', "line 2: expected a text of document 'd2'; got 1"),
         ('{"docno": "d1", "text": "c"}', "each docno must have one text; these have several: 'd1'"),

@@ -201,5 +201,5 @@ def test_a_file_of_records_names_its_wrong_line(tmp_path: Path, plan: Plan) -> N
     with pytest.raises(ValueError, match=f"{path}: row 2: document '9' of query 'q1' is not in the plan"):
         read_records(path, plan)
     path.write_text(path.read_text()[:-30])
-    with pytest.raises(ValueError, match=f"{path}: line 2: expected a JSON object"):
+    with pytest.raises(ValueError, match=f"{path}: line 2: expected JSON"):
         read_records(path)

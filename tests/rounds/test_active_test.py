@@ -200,7 +200,7 @@ def test_a_poisson_round_may_draw_nothing() -> None:
     tests = (ActiveTest.create(PAIRS.head(3), None, Squared(), seed=seed) for seed in range(200))
     test = next(each for each in (t.next_round(1, drawing="poisson") for t in tests) if each.assessments.empty)
     assert list(test.assessments.columns) == ["qid", "docno", "inclusion"]
-    with pytest.raises(ValueError, match="1 poisson round drew nothing, .*: call next_round again"):
+    with pytest.raises(ValueError, match="no round has drawn anything, .*: call next_round"):
         test.estimate(QRELS)
     assert len(test.next_round(2).assessments) == 2
 
@@ -211,7 +211,7 @@ def test_a_poisson_round_may_draw_nothing() -> None:
         ({"qrels": QRELS, "strategy": "rec"}, "learns from labels: draw the first round"),
         ({"qrels": QRELS, "strategy": "rf"}, "learns from labels: draw the first round"),
         ({"strategy": "best"}, "unknown strategy 'best'; it is one of ori, rec, rf, uniform"),
-        ({"model": OrderedLogitGrades(1)}, 'a model is fitted for strategy="rf" only'),
+        ({"model": OrderedLogitGrades(1)}, 'model is for strategy="rf"'),
         ({"size": 2.5}, "size must be a whole number, got 2.5"),
         ({"size": 0}, "size must be at least 1"),
         ({"drawing": "systematic"}, "unknown drawing"),
@@ -234,7 +234,7 @@ def test_rounds_that_cannot_be_drawn(options: dict, message: str) -> None:
         ({"estimator": "snis"}, "unknown estimator 'snis'; the estimators are lur"),
         ({"bandwidth": -1}, "bandwidth must be a positive number or 'cross_validated', got -1"),
         ({"measure": ZeroOne(slice="long")}, "slice must name a column of the pool that is true or false, got 'long'"),
-        ({"measure": AUC(slice="grade_1")}, "slice 'grade_1': values must be true or false; 300 values are not"),
+        ({"measure": AUC(slice="grade_1")}, "slice 'grade_1': expected values that are true or false"),
         ({"measure": Precision(), "slice": "short"}, r"write Precision\(…, slice='short'\)"),
         ({"measure": Precision(), "estimator": "lur_difference"}, "lur_difference is for means"),
         ({"measure": "AUC"}, r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"),
