@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,10 +60,9 @@ def test_surprises_are_the_default_for_ndcg_and_ap(graded: pd.DataFrame) -> None
         return Plan.create(frame, None, measure, cost, budget=90, level="document").manifest["arguments"]["design"]
 
     third = few.assign(rank_third=few["rank_candidate"])
-    assert {drawn(few, each) for each in ("AP", "AP(rel=2)@10", "nDCG", "nDCG@10")} == {"surprises"}
-    assert {drawn(third, "AP"), drawn(few.drop(columns="rank_production"), "nDCG@10")} == {"surprises"}
-    assert {drawn(few, "AP", 2.0), drawn(few, "nDCG@10", 2.0)} == {"surprises"}
-    assert {drawn(few, "RR"), drawn(few, "Bpref")} == {"depth"}
+    assert {drawn(few, "AP(rel=2)@10"), drawn(few, "nDCG", 2.0), drawn(third, "AP")} == {"surprises"}
+    assert drawn(few.drop(columns="rank_production"), "nDCG@10") == "surprises"
+    assert drawn(few, "RR") == "depth"
 
 
 @pytest.mark.parametrize(
@@ -157,15 +155,13 @@ def test_costs_are_kept_to(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     assert plan.compare(wanted(plan, labels)).standard_error > 0
 
 
-def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, graded, demo, tmp_path: Path) -> None:
+def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, graded, demo) -> None:
     plan, qrels = plans["depth"], wanted(plans["depth"], labels)
     for measure in ("AP", "DCG@5", "ERR(max_rel=3)@10"):
         assert plan.compare(qrels, measure=measure).standard_error > 0
     run = demo.runs["candidate"].drop(columns="rank", errors="ignore")
     later = plan.with_rankers(release=run.assign(score=run["score"].round(2)))
     assert later.compare(qrels, first="release", second="production").standard_error > 0
-    assert plan.status(qrels, looks=None).unit == "part"
-    assert "nDCG@10" in str(plan.report(tmp_path / "report.html", qrels))
     lengths = graded.assign(qlong=graded["query"].str.len() > 12)
     sliced = made(lengths, "depth", cost=UnitCost(per_query=2))
     groups = slices_of(labelled_plan(sliced.tables, wanted(sliced, labels)), "qlong", (0, 1), asked(sliced.tables))

@@ -17,6 +17,7 @@ from pt_active import (
     LogLengthCost,
     Plan,
     Runs,
+    UniformGrades,
     UnitCost,
     measure_values,
 )
@@ -156,20 +157,16 @@ def test_census(demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataF
     [
         ({"budget": 1, "level": "query"}, "budget 1 does not pay for the cheapest query"),
         ({"budget": -5}, "budget must be a positive number"),
-        ({"budget": 0}, "budget must be a positive number"),
         ({}, "either budget= or draws="),
         ({"budget": 500, "draws": 3}, "either budget= or draws="),
         ({"draws": 0}, "draws must be at least 1, got 0"),
         ({"draws": 3.7}, "draws must be a whole number, got 3.7"),
-        ({"draws": 5, "seed": None}, "seed must be a whole number, got None"),
         ({"draws": 5, "seed": -3}, "seed must be at least 0, got -3"),
         ({"draws": 5, "seed": 1.5}, "seed must be a whole number, got 1.5"),
         ({"budget": 500, "level": "word"}, "unknown level 'word'; it is one of query, document"),
         ({"budget": 500, "defensive": 2, "level": "query"}, "defensive must lie between 0 and 1"),
         ({"budget": 500, "design": "magic"}, "unknown design"),
-        ({"budget": 500, "design": ["hedged"]}, r"design \['hedged'\]"),
         ({"budget": "x"}, "budget must be a number, got 'x'"),
-        ({"budget": 500, "defensive": [1]}, r"defensive must be a number, got \[1\]"),
         ({"budget": 500, "replace": "no"}, "replace must be True or False, got 'no'"),
         ({"budget": 500, "cost": 1.0}, "cost must be a labelling cost"),
         ({"budget": 500, "cost": UnitCost(per_query=-1)}, "per_query must be a finite number and not negative"),
@@ -180,7 +177,6 @@ def test_census(demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataF
         ({"budget": 50, "measure": "nDCG(judged_only=True)@10"}, "depends on which documents are judged"),
         ({"draws": 5, "measure": OWN}, "Own was defined at run time"),
         ({"draws": 5, "level": "document"}, "documents are drawn to a budget"),
-        ({"draws": 5, "budget": 50, "level": "document"}, "documents are drawn to a budget"),
         ({"budget": 0.99, "design": "depth"}, "budget 0.99 may not pay for the documents drawn in one query"),
         ({"budget": 0.99}, "budget 0.99 does not pay for the dearest document, which costs 1"),
         ({"budget": 50, "replace": True, "level": "document"}, "a document is judged once"),
@@ -311,9 +307,7 @@ def test_the_plan_keeps_the_texts_of_what_it_draws(level: str, graded: pd.DataFr
         Plan.create(graded, None, DCG @ 10, **about, texts=texts.drop(columns="text"))
 
 
-@pytest.mark.parametrize(
-    "values", [[{"a": 1.0}, {"b": 2.0, "c": 1.0}], [["a"], ["b", "c"]], [[], ["a"]]], ids=["dict", "list", "empty list"]
-)
+@pytest.mark.parametrize("values", [[{"a": 1.0}, {"b": 2.0, "c": 1.0}], [[], ["b", "c"]]], ids=["dict", "list"])
 def test_columns_of_lists_and_dictionaries_are_kept(
     demo: DemoCollection, pipeline: pt.Transformer, values: list[object], tmp_path: Path
 ) -> None:
@@ -325,3 +319,38 @@ def test_columns_of_lists_and_dictionaries_are_kept(
     assert Plan.load(tmp_path / "plan").id == plan.id
     other = Plan.create(graded.assign(tags=0), topics, "DCG@10", budget=50)
     assert other.manifest["inputs"] != plan.manifest["inputs"]
+
+
+# --- collections that are odd but right have the values of trec_eval where everything is judged -----------------------
+
+
+def ranked(*rows: tuple[str, str]) -> pd.DataFrame:
+    """A run whose rows stand in their order."""
+    return pd.DataFrame(rows, columns=["qid", "docno"]).assign(score=-np.arange(len(rows), dtype=float))
+
+
+FIRST = ranked(*((qid, docno) for qid in ("01", "1", "2", "3") for docno in "abcd"))
+RUNS = {
+    "nothing for a topic": (FIRST, ranked(*((qid, docno) for qid in ("01", "1", "2") for docno in "dcba"))),
+    "one query": (FIRST[FIRST["qid"] == "1"], ranked(*(("1", docno) for docno in "dcba"))),
+}
+# Query 2 has no relevant document; -2 is spam, which counts as grade 0, and "01" is not "1".
+LABELS = {"01": (2, 0, 1, 0), "1": (0, 1, -2, 2), "2": (0, -2, 0, 0), "3": (1, 0, 0, 2)}
+ODD = pd.DataFrame(
+    [(qid, docno, label) for qid, labels in LABELS.items() for docno, label in zip("abcd", labels, strict=True)],
+    columns=["qid", "docno", "label"],
+)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("measure", ["nDCG@3", "AP", "DCG@3", "RR@10"])
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_census_has_the_values_of_trec_eval(runs: str, measure: str, level: str) -> None:
+    first, second = RUNS[runs]
+    topics = pd.DataFrame({"qid": first["qid"].unique()})
+    pool = (Runs(first=first, second=second, allow_missing_queries=True) >> UniformGrades(2))(topics)
+    plan = Plan.create(pool, topics, measure, budget=len(pool), level=level)
+    qrels = ODD[ODD["qid"].isin(topics["qid"])]
+    found = plan.compare(qrels).difference
+    values = [measure_values(run, qrels, measure)["value"].mean() for run in (first, second)]
+    assert found == pytest.approx(values[0] - values[1], abs=1e-9)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import shown, some
+from pt_active.inference.estimators import estimator_named
 from pt_active.plans.answers.basis import topic_column
 from pt_active.plans.answers.judged import Contrast, How, LabelledPlan
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -68,6 +69,9 @@ def _largest_first(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.iloc[np.lexsort([*ids, -key])].reset_index(drop=True)
 
 
+MIN_REGRESSION_DRAWS = 10
+"""With fewer effective draws in a group, ``regression`` cannot fit a useful line, and ``snis`` is used instead."""
+
 MAX_GROUPS = 20
 """Groups that a column may make, at most."""
 
@@ -123,14 +127,17 @@ def slices_of(labelled: LabelledPlan, column: str, pair: tuple[int, int] | None,
     The groups are known before drawing. Within a group, ``p`` becomes ``p/P`` with its share P, and the inclusion
     probabilities of its queries do not change; with replacement q becomes ``q/Q``, given how many draws fell into the
     group. The intervals are not corrected for the number of groups: of many, some miss. In a group with fewer than
-    `judged_queries.MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
+    `MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
     """
     pool, groups = labelled.tables.pool, []
     contrasts = [Contrast(s) for s in range(len(pool.names))] if pair is None else [Contrast(*pair)]
     for value, rows in _groups(labelled.tables.queries, column):
         share = float(pool.query_weight[rows].sum())
-        judged = labelled.within(rows, share, how) if share > 0 else None
-        results = () if judged is None else tuple(judged.result(each, judged.suited(how)) for each in contrasts)
+        judged, suited = labelled.within(rows, share, how) if share > 0 else None, how
+        few = judged is not None and judged.basis.n_effective < MIN_REGRESSION_DRAWS
+        if few and not labelled.tables.rounds and estimator_named(how.estimator).fitted > 1:
+            suited = replace(how, estimator="snis")
+        results = () if judged is None else tuple(judged.result(each, suited) for each in contrasts)
         groups.append(Slice(column, value, len(rows), share, results))
     return groups
 

@@ -7,12 +7,10 @@ import numpy as np
 from pt_active.inference.estimators import ESTIMATOR, degrees_left, estimator_named
 from pt_active.plans.answers.basis import SAMPLED
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES
-from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import sample_of
 from pt_active.sampling.drawings import can_serve_singles
-from pt_active.sampling.pools import Variables
 
 
 def interval_caution(tables: PlanTables) -> str:
@@ -34,27 +32,15 @@ def interval_caution(tables: PlanTables) -> str:
 
 
 def single_rankers_caution(tables: PlanTables) -> str:
-    """The caution that single rankers have no interval, if documents that matter to them alone are never judged."""
-    arguments, pool = tables.manifest.arguments, tables.pool
+    """The caution that single rankers may have no interval, if documents that matter to them alone are never judged."""
+    pool, design = tables.pool, tables.manifest.arguments.design
     if not tables.rounds or len(pool.names) == 1 or tables.manifest.later_rankers:
         return ""
-    seen = seen_by(tables.measure, pool)
-    if can_serve_singles(seen.form, arguments.design):
-        return ""
-    share = _unreached(tables)
-    if not share > MAX_UNREACHED_SHARE:
+    never = np.all([each.sample.design.inclusion == 0 for each in tables.rounds], axis=0)
+    served = can_serve_singles(seen_by(tables.measure, pool).form, design)
+    if served or not (never & pool.seen(tables.measure)).any():
         return ""
     return (
-        f"the plan is for differences: single rankers will have no intervals, because {share:.0%} of the variance that "
-        'the model expects of one lies in documents that are never judged; design="successive" judges some of them'
+        "the plan is for differences: single rankers may have no intervals, because some documents that matter to them "
+        'alone are never judged; design="successive" judges them'
     )
-
-
-def _unreached(tables: PlanTables) -> float:
-    """The largest share of a ranker's variance in documents that are never judged, as the model expects it."""
-    pool, tiny = tables.pool, np.finfo(float).tiny
-    seen = seen_by(tables.measure, pool)
-    variables = Variables.of(seen.form, pool.grades)
-    variance = (seen.weight[seen.query] * seen.gradients(variables.mean)) ** 2 * variables.variance
-    never = np.all([each.sample.design.inclusion == 0 for each in tables.rounds], axis=0)
-    return float((variance[:, never].sum(axis=1) / np.maximum(variance.sum(axis=1), tiny)).max())

@@ -20,7 +20,7 @@ from pt_active.inference.intervals import SIMULATED
 from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.basis import SAMPLED, Basis, clustered, for_new_queries, meant
-from pt_active.plans.answers.results import Comparison, Estimate, beside, kept_to
+from pt_active.plans.answers.results import Comparison, Estimate, kept_to
 from pt_active.plans.making.kept import PlanTables
 
 MIN_UNLIKE = 4
@@ -235,18 +235,16 @@ class Judged(ABC):
         answers = self.answers(Contrast(system), measured, how)
         if measured.bounds is not None:
             answers = tuple(kept_to(measured.bounds, fields) for fields in answers)
-        return beside(*(Estimate(name=self.names[system], value=measured.value, **fields) for fields in answers))
+        found = [Estimate(name=self.names[system], value=measured.value, **fields) for fields in answers]
+        return replace(found[0], beside=next(iter(found[1:]), None))
 
     def compare(self, first: int, second: int, how: How) -> Comparison:
         """Estimate and test the difference of two systems, first minus second [theory 5]."""
         measured, names = self.measured(Contrast(first, second), how), (self.names[first], self.names[second])
         answers = self.answers(Contrast(first, second), measured, how)
         lower = {"lower_is_better": self.lower_is_better}
-        return beside(*(Comparison.tested(*names, measured.value, fields | lower) for fields in answers))
-
-    def suited(self, how: How) -> How:
-        """The question with an estimator that a sample as small as this one allows."""
-        return how
+        found = [Comparison.tested(*names, measured.value, fields | lower) for fields in answers]
+        return replace(found[0], beside=next(iter(found[1:]), None))
 
     def result(self, contrast: Contrast, how: How) -> Estimate | Comparison:
         """`estimate` of one system, `compare` of two."""

@@ -63,10 +63,6 @@ class QueryReplays:
         return replayed(contrast.of(self._values), self._redrawn[number], weigh, controls)
 
 
-MIN_REGRESSION_DRAWS = 10
-"""With fewer effective draws in a group, ``regression`` cannot fit a useful line, and ``snis`` is used instead."""
-
-
 @dataclass(frozen=True)
 class JudgedQueries(Judged):
     """The s sampled queries with their measured values."""
@@ -97,11 +93,6 @@ class JudgedQueries(Judged):
             unlike=len(values) - int(np.unique(values, return_counts=True)[1].max()),
             by_query=by_drawn_query(self.sample, weighting, self.pool_weight, controls.model, values),
         )
-
-    def suited(self, how: How) -> How:
-        """With few draws a line has no use."""
-        few = self.basis.n_effective < MIN_REGRESSION_DRAWS
-        return replace(how, estimator="snis") if few and estimator_named(how.estimator).fitted > 1 else how
 
     def pull(self, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
         """An estimator as ``base + Σ a (ℓ − M)``: the base and the weights a, float64[s].

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -273,14 +273,6 @@ class Estimate(_Inference):
 
     def _chart(self) -> Intervals:
         return Intervals([ChartRow(self.name, self.value, *self.confidence_interval())], self.basis.measure)
-
-
-Answer = TypeVar("Answer", bound=_Inference)
-
-
-def beside(asked: Answer, *others: Answer) -> Answer:
-    """An answer with that for the other queries beside it."""
-    return replace(asked, beside=others[0]) if others else asked
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:

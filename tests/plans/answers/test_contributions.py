@@ -14,8 +14,14 @@ import pytest
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.estimators import ESTIMATORS, Controls
-from pt_active.plans.answers.contributions import MAX_GROUPS, NO_VALUE, Contributions, Slice, slices_of
-from pt_active.plans.answers.judged_queries import MIN_REGRESSION_DRAWS
+from pt_active.plans.answers.contributions import (
+    MAX_GROUPS,
+    MIN_REGRESSION_DRAWS,
+    NO_VALUE,
+    Contributions,
+    Slice,
+    slices_of,
+)
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 
 PAIR = np.array([1.0, -1.0])

@@ -63,15 +63,6 @@ def test_what_is_said_is_what_an_outlook_foresees(per_query: float, graded: pd.D
     assert choice.other_half_width == pytest.approx(rows[choice.other_design], rel=1e-6)
 
 
-def test_a_caution_that_only_documents_can_have_is_for_documents(graded: pd.DataFrame) -> None:
-    usual, cautious = (
-        Plan.create(graded, None, DCG @ 10, budget=BUDGET, defensive=share).tables.manifest.choice
-        for share in (None, 2.0)
-    )
-    assert cautious.half_width != usual.half_width
-    assert cautious.other_half_width == usual.other_half_width
-
-
 def ahead_of(frame: pd.DataFrame, measure: str, cost: UnitCost) -> Forecast:
     parsed = parse_measure(measure, max_grade=3)
     return Forecast(Pool.from_frame(frame, parsed, cost), parsed, cost.per_query)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -155,12 +154,3 @@ def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> Non
     assert status._repr_html_() == f"<pre>{status}</pre>"
     part = plan.status(wanted.head(0))
     assert part.advice == f"keep judging, from {part.pairs[0].waiting}"
-
-
-def test_a_winner_whose_interval_holds_0_is_explained(status: PairStatus) -> None:
-    wide = tuple(replace(each, low=-1.0) if each.winner else each for each in status.pairs)
-    (note,) = (each for each in str(replace(status, pairs=wide)).splitlines() if "note" in each)
-    assert note.endswith(
-        "an interval may hold 0 where there is a winner: intervals are simultaneous, each at 0.05 over 3 pairs; "
-        "verdicts, by Holm, can be sharper"
-    )
