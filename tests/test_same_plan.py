@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -79,15 +79,6 @@ def answers(sample: Any, qrels: pd.DataFrame) -> list[float]:
     found = sample.estimate(qrels)
     several = list(found.values()) if isinstance(found, dict) else [found]
     return [float(number) for each in several for number in (each.value, each.standard_error)]
-
-
-def ranked(plan: Any, qrels: pd.DataFrame) -> list[Any]:
-    """The groups of rankers, and each pair's p-value and interval."""
-    found = plan.rank(qrels)
-    return [
-        digest(*found.groups),
-        *(x for each in found.comparisons for x in (each.pvalue, *each.confidence_interval())),
-    ]
 
 
 class World:
@@ -156,18 +147,11 @@ def of_answers(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
 def extensions(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
     from pt_active import Plan
 
-    for measure, design in (
-        ("AP", "surprises"),
-        ("ERR@10", "depth"),
-        ("DCG@10", "successive"),
-        ("DCG@10", None),
-    ):
-        first = Plan.create(
-            world.pools[2], world.demo.topics, measure, budget=200, design=design, level=None if design else "query"
-        )
-        qrels = world.judge(first.assessments)
+    for measure, design in (("AP", "surprises"), ("ERR@10", "depth"), ("DCG@10", "successive"), ("DCG@10", "hedged")):
+        first = Plan.create(world.pools[2], world.demo.topics, measure, budget=200, design=design)
         longer = first.extend(150)
-        yield f"longer {design} {measure}", longer, pd.concat([qrels, world.judge(longer.assessments)])
+        qrels = [world.judge(each.assessments) for each in (first, longer)]
+        yield f"longer {design} {measure}", longer, pd.concat(qrels)
 
 
 def samples_of_pairs(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
@@ -191,28 +175,17 @@ def samples_of_pairs(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
 
 def grade_models(world: World) -> dict[str, str]:
     """A digest of what each grade model says."""
-    from pt_active import (
-        ColdGrades,
-        ForestGrades,
-        JudgeGrades,
-        MixtureGrades,
-        OrderedLogitGrades,
-        PriorGrades,
-        UniformGrades,
-    )
+    from pt_active import ColdGrades, ForestGrades, JudgeGrades, MixtureGrades, OrderedLogitGrades, PriorGrades
 
     run, qrels = world.demo.past_run, world.demo.past_qrels
     vote = [int(sha256(docno.encode()).hexdigest()[:4], 16) % 3 == 0 for docno in qrels["docno"]]
     judge = qrels.assign(label=np.where(vote, (qrels["label"] + 1) % 4, qrels["label"]))
     models = {
-        "uniform": UniformGrades(2),
         "cold": ColdGrades(3),
         "prior": PriorGrades(3),
         "logit": OrderedLogitGrades(3),
         "forest": ForestGrades(3, trees=10),
-        "judge": JudgeGrades(judge, 3),
         "judges": MixtureGrades(JudgeGrades(judge, 3), JudgeGrades(judge.iloc[::2], 3)),
-        "mixture": MixtureGrades(PriorGrades(3), OrderedLogitGrades(3)),
     }
     said = {"answers": some_answers()[0].pool}
     for name, model in models.items():
@@ -227,20 +200,14 @@ def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     world = World()
     found: dict[str, Any] = {f"grades {name}": [said] for name, said in grade_models(world).items()}
-    makers: tuple[Callable[[], Iterator[tuple[str, Any, pd.DataFrame]]], ...] = (
-        lambda: plans(world),
-        lambda: of_answers(world),
-        lambda: extensions(world),
-        lambda: samples_of_pairs(world),
-    )
-    for maker in makers:
-        for name, sample, qrels in maker():
+    for maker in (plans, of_answers, extensions, samples_of_pairs):
+        for name, sample, qrels in maker(world):
             said = answers(sample, qrels)
             found[name] = [keys_of(sample), *said]
             if isinstance(sample, Plan):
                 found[name].append(sample.id)
                 if name.startswith("usual") and len(sample.rankers) > 1:
-                    found[f"ranked {name}"] = ranked(sample, qrels)
+                    found[f"ranked {name}"] = [digest(*sample.rank(qrels).groups)]
                 path = (saved or folder) / "plans" / digest(name)
                 if not saved:
                     sample.save(path)

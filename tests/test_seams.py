@@ -24,19 +24,11 @@ from pt_active.frames import worklists
 from pt_active.frames.sources import Source
 from pt_active.inference import estimators, weightings
 from pt_active.inference.replay import Method
-from pt_active.inference.stopping.bets import interval
-from pt_active.inference.stopping.draws import Units
 from pt_active.judging.delivery import Delivery, Given
+from pt_active.judging.files import read_labels
 from pt_active.judging.tools.registry import TOOLS, Tool
 from pt_active.judging.worklist import Worklist
-from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.labelled_plan import labelled_plan
-from pt_active.plans.answers.sequence import Order, UnitSequence, UnitSource
-from pt_active.plans.answers.units import Contributions, Known
-from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import judged_values, model_moments
 from pt_active.relevance import costs, losses, measures
-from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.grades import learned
 from pt_active.relevance.grades.models import GradeModel, PriorGrades
 from pt_active.sampling import designs
@@ -86,73 +78,7 @@ def road(plan: Plan, labels: pd.DataFrame, folder: Path) -> dict[str, object]:
     return report.to_dict()
 
 
-IN_SESSION = 4
-
 ROOT = Path(__file__).parents[1]
-
-
-class _Sessions(UnitSource):
-    """What is drawn is a user's session: all documents of four queries in a row."""
-
-    unit = "session"
-
-    def __init__(self, tables: PlanTables, seed: int) -> None:
-        super().__init__(tables)
-        pool = tables.pool
-        self.session = np.arange(len(pool.qids)) // IN_SESSION
-        number = int(self.session[-1]) + 1
-        rng = np.random.default_rng(seed)
-        self.rate = rng.uniform(1, 3, number)
-        self.place = np.argsort(rng.exponential(size=number) / self.rate)
-        own = self.session[pool.query_of_document]
-        documents = np.argsort(np.argsort(self.place)[own], kind="stable")
-        size = np.bincount(own, minlength=number)[self.place]
-        self.order = Order(documents, np.cumsum(size), size.astype(float), asked=number)
-
-    def named(self, document: int) -> str:
-        return f"session {self.session[self.tables.pool.query_of_document[document]]}"
-
-    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
-        pool, measure = self.tables.pool, self.tables.measure
-        bounds = contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names)))
-        low, high = (self.summed(end) for end in bounds)
-        mean = self.summed(contrast.of(model_moments(self.tables, measure).mean))
-        units = Units(self.rate[self.place], mean, (high - low) ** 2 / 12, low, high)
-
-        def known(label: np.ndarray) -> Known:
-            whole = np.bincount(pool.query_of_document, weights=label < 0) == 0
-            value, known = np.zeros(len(whole)), np.flatnonzero(whole)
-            value[known] = contrast.of(judged_values(pool, label, measure, known))
-            there = self.summed(whole / pool.query_weight) == IN_SESSION
-            judged = self.summed(value)
-            return Known(*(np.where(there, judged, part) for part in (mean, low, high)))
-
-        return units, known
-
-    def summed(self, values: np.ndarray) -> np.ndarray:
-        """float64[sessions] in their order, the weighted sums over the queries of each."""
-        return np.bincount(self.session, weights=self.tables.pool.query_weight * values)[self.place]
-
-
-def test_a_unit(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """Estimates of sessions are unbiased after half of them, and bets on them end at the truth."""
-    plan, contrast = of_queries(pool, budget=1e6), Contrast(0, 1)
-    tables, truth = plan.tables, plan.compare(labels).difference
-    label = labelled_plan(tables, labels).label
-    estimates = []
-    for seed in range(60):
-        source = _Sessions(tables, seed)
-        proof = UnitSequence(source, label, bridged=True).proof(contrast, 0.05)
-        low, high = interval(proof.draws, proof.stakes, 0.05)
-        assert (low, high) == pytest.approx((truth, truth))
-        half = proof.draws.first(5)
-        assert half.least[-1] <= truth <= half.most[-1]
-        estimates.append(half.value.mean())
-    assert abs(np.mean(estimates) - truth) < 3 * np.std(estimates) / np.sqrt(len(estimates))
-    some = np.where(np.isin(np.arange(len(label)), source.order.documents[: source.order.ends[2]]), label, -1)
-    sequence = UnitSequence(source, some, bridged=True)
-    assert (sequence.judged, sequence.drawn, sequence.counts["unit"]) == (3, QUERIES // IN_SESSION, "session")
-    assert sequence.waiting == f"session {source.place[3]}"
 
 
 def test_the_road_in_ten_lines_is_that_of_a_plan(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -262,7 +188,7 @@ def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Pa
     monkeypatch.setitem(worklists.FORMATS, "bars", bars)
     plan, judged = of_queries(pool).save(tmp_path / "plan"), wanted(of_queries(pool), labels)
     plan.export(tmp_path / "judge-me", "bars", qrels=judged, order="sorted")
-    back = worklists.read_judgments(tmp_path / "judge-me")
+    back = read_labels([tmp_path / "judge-me"])
     pd.testing.assert_frame_equal(back[["qid", "docno", "label"]], judged, check_dtype=False)
     assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
     shown = said("status", tmp_path / "plan", tmp_path / "judge-me", "--json")

@@ -10,7 +10,7 @@ import pytest
 from made_answers import made, true_scores
 from scipy import stats
 
-from pt_active import Answers, UnitCost
+from pt_active import Answers
 from pt_active.judging.files import read_labels
 from pt_active.relevance.digits import GRADE_BITS
 from pt_active.showing.plots import contributions
@@ -74,6 +74,7 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table: pd.DataFram
     assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.5}
     assert Answers(made(runs=2)).drawn() == Answers(table).drawn("answer") == {"level": "document"}
     assert Answers(alone).drawn() == {"level": "document", "design": "successive"}
+    assert len(Answers(table.assign(cost=5)).plan(60).assessments) == 12  # The budget is in the unit of the costs.
     plan, scored = Answers(alone).plan(60, seed=1), Answers(alone).labels(true_scores(alone))
     status = plan.status(asked_for(plan, scored), margin=0.2)
     assert status.low < alone["truth"].mean() < status.high
@@ -91,22 +92,6 @@ def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their
     assert scored.loc["z", "grade_1"] == pytest.approx(0.5, rel=ROUNDED)
     chance = Answers(table.iloc[:4].assign(score=[1, 1, 1, 0])).plan(2, defensive=0.1).queries["q_prob"]
     assert chance.iloc[1] > 1.5 * chance.iloc[0]
-
-
-@pytest.mark.parametrize("scale", ["1-5", "0-1:0.25", "-2-2"])
-def test_what_a_score_lets_expect_lies_on_the_scale_and_nearer_to_it_the_more_the_others_agree(scale: str) -> None:
-    table = made(3).drop(columns="score")
-    own = Answers(table, scale).scale
-    low, high = own.low, own.high
-    middle = (low + high) / 2
-    table["score"] = [high, high, high, middle, high, low]
-    pool = Answers(table, scale).pool
-    grades = pool.filter(like="grade_").to_numpy()
-    assert (grades[:, : own.first] == 0).all()
-    assert grades.sum(axis=1) == pytest.approx(1)
-    expected = (grades @ own.scores)[[0, 2, 4]]
-    assert (np.diff(expected) < 0).all()
-    assert (expected < high).all()
 
 
 def test_several_judges_are_united_and_one_that_is_silent_is_left_out(table: pd.DataFrame) -> None:
@@ -154,12 +139,6 @@ def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn
     assert one.difference == pytest.approx(-other.difference)
     assert one.pvalue == pytest.approx(other.pvalue)
     assert (first.low, first.high) == pytest.approx((-second.high, -second.low))
-
-
-def test_the_budget_is_in_the_unit_of_the_costs_and_another_cost_may_be_passed(table: pd.DataFrame) -> None:
-    priced = Answers(table.assign(cost=5))
-    assert len(priced.plan(60).assessments) == 12
-    assert len(priced.plan(60, cost=UnitCost()).assessments) == 60
 
 
 def test_labels_take_ids_as_the_table_does() -> None:
@@ -242,8 +221,8 @@ def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label: o
     numbers.to_json(tmp_path / "numbers.jsonl", orient="records", lines=True)
     numbers.to_parquet(tmp_path / "judged.parquet")
     given.to_excel(tmp_path / "judged.xlsx", index=False)
-    for name, line in {"trec": "{qid} 0 {docno} {label:g}\n", "prels": "{qid} {docno} {label:g} 1 0.5\n"}.items():
-        (tmp_path / name).write_text("".join(map(line.format_map, numbers.to_dict("records"))), encoding="utf-8")
+    lines = "".join(map("{qid} 0 {docno} {label:g}\n".format_map, numbers.to_dict("records")))
+    (tmp_path / "trec").write_text(lines, encoding="utf-8")
     reads = [partial(read_labels, [path], plan) for path in tmp_path.iterdir()]
     for ask in (*(partial(each, given) for each in (plan.status, plan.compare, plan.estimate)), *reads):
         with pytest.raises(ValueError, match="-[12] is no label here, .* 0 for -1, 1 for 0, 2 for 1"):

@@ -170,7 +170,7 @@ def test_the_order_of_rows_means_nothing() -> None:
 @pytest.mark.parametrize("validation", [0.0, 0.25])
 def test_a_learner_is_tested_on_queries_that_it_has_not_seen(data, validation: float) -> None:
     diary: list = []
-    learners = {"sign": SignLearner(0, diary), "ridge": ridge()}
+    learners = {"sign": SignLearner(0, diary), "made": lambda: by_feature(2) >> ridge()}
     compared(*data, learners, validation=validation)
     assert len(diary) == 3 * 2
     everything = set(data[0]["qid"])
@@ -184,19 +184,6 @@ def test_a_learner_is_tested_on_queries_that_it_has_not_seen(data, validation: f
         assert training | validating == everything - tested
         assert not training & validating
     assert learners["sign"].fits == 0
-
-
-def test_a_function_makes_a_learner_for_each_fold(data) -> None:
-    made = []
-
-    def make() -> pt.Transformer:
-        made.append(SignLearner(0))
-        return by_feature(2) >> made[-1]
-
-    found = compared(*data, {"made": make, "ridge": ridge()})
-    assert [learner.fits for learner in made] == [0] + [1] * 3
-    copied = compared(*data, {"a": SignLearner(0), "b": ridge()})
-    pd.testing.assert_frame_equal(found.per_query, copied.per_query)
 
 
 class LockedLearner(SignLearner):
@@ -254,13 +241,10 @@ def test_numbers_out_of_range(data) -> None:
     for arguments, message in (
         ({"folds": 18}, "got 18 folds of 17 queries"),
         ({"folds": 1}, "folds must be at least 2, got 1"),
-        ({"folds": 2.5}, "folds must be a whole number, got 2.5"),
         ({"repeats": 0}, "repeats must be at least 1, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"validation": 1.0}, "validation must be at least 0 and below 1, got 1.0"),
-        ({"validation": -0.1}, "validation must be at least 0"),
         ({"validation": 0.99}, "leave a training query, got 0.99 of 11 queries"),
-        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
         ({"corrected": None}, "corrected must be True or False, got None"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -277,7 +261,6 @@ def test_bad_learners(data) -> None:
         ({"leak": lambda: by_feature(1) >> shared, "b": ridge()}, "the function of learner 'leak' must make new"),
         ({"a": LockedLearner(0), "b": ridge()}, "learner 'a' cannot be copied .cannot pickle a lock.; give a function"),
         ({"one": ridge()}, "learners must map two names to learners"),
-        ([ridge(), ridge()], "learners must map two names to learners"),
         ({"a": ridge(), "b": 3}, "learner 'b' must be a pt.Transformer or a function"),
         ({"a": ridge(), "b": lambda: Ridge()}, "learner 'b' must make a pt.Transformer, got Ridge"),
         ({"a": shared, "b": shared}, "'a' and 'b' are the same object"),
@@ -285,10 +268,6 @@ def test_bad_learners(data) -> None:
         (
             beside(lambda r: r[["qid"]]),
             "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'score'",
-        ),
-        (
-            beside(lambda r: None),
-            "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'qid', 'score'",
         ),
         (
             beside(lambda r: pd.concat([r, r.head(1)])),
@@ -309,8 +288,6 @@ def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
         ((results.drop(columns="qid"), qrels, DCG), "topics need the column qid"),
         ((topics, qrels, DCG), "topics hold a query twice: 'q000'"),
         ((None, qrels, DCG), "topics must be a pandas DataFrame, got None"),
-        ((results, None, DCG), "qrels must be a pandas DataFrame, got None"),
-        ((results, qrels, None), "measure must be an ir_measures measure or its name, got None"),
         ((pd.concat([results, results.head(2)]), qrels, DCG), "topics: 2 duplicate rows"),
         ((results, qrels.assign(qid="other"), DCG), "no query of the topics has qrels"),
         ((results, qrels.assign(label=0.5), DCG), "expected a label that is a whole number"),

@@ -134,22 +134,6 @@ def test_log_length_cost_averages_one_a_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "values", "message"),
-    [
-        (ColumnCost(), [1, 2, 3, 4, 5, 0.0], "costs must be positive"),
-        (ColumnCost(), [1, 2, 3, 4, 5, np.nan], "no finite value"),
-        (ColumnCost("minutes"), [1] * 6, "needs a column 'minutes'"),
-        (ColumnCost(per_query=-1), [1] * 6, "per_query must be"),
-        (LogLengthCost("doc_cost"), [-1, 1, 1, 1, 1, 1], "lengths must not be negative"),
-    ],
-)
-def test_malformed_costs(cost: object, values: list[float], message: str) -> None:
-    graded = united().assign(doc_cost=values)
-    with pytest.raises(ValueError, match=message):
-        SamplingDistribution(DCG, cost, level="query")(graded)
-
-
-@pytest.mark.parametrize(
     ("column", "values", "message"),
     [
         ("grade_0", [np.nan] + [0.5] * 5, "must be at least 0 and sum to 1; .* document 'a' of query '1'"),
@@ -172,12 +156,16 @@ def test_malformed_costs(cost: object, values: list[float], message: str) -> Non
         ("rank_a", [0, 1, 2**31 - 1, 0, 1, 2], "ranks are whole numbers from 0"),
         ("docno", ["a", "a", "c", "d", "a", "e"], "the pool: 1 duplicate row;"),
         ("grade_3", [0.0] * 6, "without a gap"),
+        ("doc_cost", [1, 2, 3, 4, 5, 0.0], "costs must be positive"),
+        ("doc_cost", [1, 2, 3, 4, 5, np.nan], "no finite value"),
+        ("length", [-1, 1, 1, 1, 1, 1], "lengths must not be negative"),
     ],
 )
 def test_malformed_pools(column: str, values: list[object], message: str) -> None:
     graded = united().assign(**{column: values})
+    cost = {"doc_cost": ColumnCost(), "length": LogLengthCost("length")}.get(column, UnitCost())
     with pytest.raises(ValueError, match=message):
-        SamplingDistribution(DCG @ 2, level="query")(graded)
+        SamplingDistribution(DCG, cost, level="query")(graded)
 
 
 @pytest.mark.parametrize(
