@@ -163,8 +163,8 @@ class Outlook(Printed):
         for method in _listed("methods", methods, "Method"):
             if not isinstance(method, Method):
                 raise ValueError(f"methods must be a list of Method, got {shown(method)} in it")
-            if method.with_replacement or method.rounds > 1:
-                raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
+            if method.with_replacement:
+                raise ValueError(f"{method} cannot be foreseen: only samples without replacement can")
             curve, gain = forecast.curve(method)
             if pilot is not None:
                 ratios[method] = pilot.shown(method, gain, forecast.document_gain)
