@@ -87,7 +87,12 @@ def predicted(
 def corrected_means(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
-    """The model's means, corrected by lines through the labels of other queries and clipped to a cascade's range."""
+    """The model's means, corrected by lines through the labels of other queries and clipped to a cascade's range.
+
+    Depths cost nearly the same together, so those of few other queries tell that of a query, and so does their line.
+    """
+    if sample.design.nested and len(np.unique(pool.query[sample.design.order])) < MIN_QUERIES_FOR_LINE:
+        return mean
     sides, fold = _sides(pool, mean, contrast @ pool.gradients(mean)), pool.query % FOLDS
     corrected = mean.copy()
     for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
@@ -103,6 +108,9 @@ DOCUMENT_ESTIMATORS: dict[str, Callable[[DocumentPool, TwoPhase, np.ndarray, np.
 }
 """What stands in for μ of documents that can be drawn, by name, as a function of the arguments of `predicted`: the
 model's means corrected by lines through the labels, the model's means as they are, or zero."""
+
+
+MIN_QUERIES_FOR_LINE = 30  # With fewer queries judged from the top, means are not corrected
 
 
 class Line(NamedTuple):
