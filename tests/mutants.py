@@ -199,7 +199,7 @@ reference: samples without an error count as right [test_reference]
 reference: labels of what was not drawn are certain [test_reference]
     labels.sign * missed * drawn.normal => 0.0 * missed * drawn.normal
 reference: opening is certain [test_reference]
-    chance = design.chance(self.redraws.query)[design.order[place]] => chance = design.inclusion[design.order[place]]
+    chance = self.redraws.design.chance(pool.query)[row] => chance = self.redraws.design.inclusion[row]
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]

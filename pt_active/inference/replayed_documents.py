@@ -95,7 +95,6 @@ class DocumentReplays:
     contrast: np.ndarray  # float64[k], 1 for a system, 1 and −1 for a difference
     redraws: Redraws
     stands_for: np.ndarray  # float64[N], what the estimator puts in the place of unknown document variables
-    documents: np.ndarray | None = None  # int64[N], which of the documents of the redraws the pool has; None for all
 
     def replayed(self, number: int, seed: int) -> Replayed:
         """The errors in samples of the design."""
@@ -107,13 +106,7 @@ class DocumentReplays:
         return studentised(error, np.sqrt(variance), usual, size, np.zeros(number, dtype=np.int64))
 
     def _labels(self) -> _Labels:
-        pool, design, grades = self.pool, self.redraws.design, self.redraws.grades
-        row, place = design.order, np.arange(len(design.order))
-        if self.documents is not None:
-            rows = np.full(len(grades), -1)
-            rows[self.documents] = np.arange(len(self.documents))
-            place = np.flatnonzero(rows[design.order] >= 0)
-            row, grades = rows[design.order[place]], grades[self.documents]
+        pool, grades, row = self.pool, self.redraws.grades, self.redraws.design.order
         weight = pool.weight[pool.query[row]]
         if isinstance(pool, RevealedPool):
             used = np.flatnonzero(self.contrast)
@@ -127,14 +120,12 @@ class DocumentReplays:
             influence = (self.contrast @ pool.gradients(mean))[row] * weight
             effects, shift = influence * (values[:, None] - stands_for), influence * (mean[row] - stands_for)
             variance = influence**2 * np.maximum(square - mean**2, 0.0)[row]
-        counts = np.flatnonzero(influence)
-        row, place = row[counts], place[counts]
-        sign = 0.0
-        if len(counts):
-            name = np.argsort(self.redraws.by_name)[design.order[place]]
-            sign = float(np.sign(influence[counts[name.argmin()]]))
-        chance = design.chance(self.redraws.query)[design.order[place]]
-        return _Labels(place, pool.query[row], chance, effects[:, counts], shift[counts], variance[counts], sign)
+        place = np.flatnonzero(influence)
+        row, sign = row[place], 0.0
+        if len(place):
+            sign = float(np.sign(influence[place[np.argsort(self.redraws.by_name)[row].argmin()]]))
+        chance = self.redraws.design.chance(pool.query)[row]
+        return _Labels(place, pool.query[row], chance, effects[:, place], shift[place], variance[place], sign)
 
     def _errors(self, drawn: Drawn, labels: _Labels) -> np.ndarray:
         """float64[4, R], errors, the variances that they show and are expected to show, and sums of absolute terms."""

@@ -69,25 +69,6 @@ def test_the_squared_error_of_ht_and_difference_is_unbiased(estimator):
     assert_mean((estimates.value - pool[1] @ pool[2]) ** 2 - estimates.standard_error**2, 0.0)
 
 
-def bias(n, repetitions, seed):
-    """Bias of snis and its standard error, with the linear part, whose mean is known, taken off."""
-    q, p, truth, model = skewed_pool()
-    drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
-    estimates = repeated_estimates(snis, (q, p, truth, model), n, repetitions, seed).value
-    rest = estimates - p @ truth - ((p / q) * (truth - p @ truth))[drawn].mean(axis=1)
-    return rest.mean(), rest.std() / math.sqrt(repetitions)
-
-
-def test_the_bias_of_ratios_shrinks_like_one_over_n():
-    """Four times the draws, a quarter of the bias: a factor of 4 within 3 of its standard errors and a tenth."""
-    few, few_error = bias(10, 12_000, seed=1)
-    many, many_error = bias(40, 12_000, seed=2)
-    assert abs(few) > 10 * few_error
-    assert abs(many) > 10 * many_error
-    ratio = few / many
-    assert abs(ratio - 4) < 3 * ratio * math.hypot(few_error / few, many_error / many) + 0.4
-
-
 # --- coverage ---------------------------------------------------------------------------------------------------------
 
 
@@ -152,7 +133,7 @@ def swapped_samples(estimator, n, repetitions, seed):
     return np.concatenate(pvalues)
 
 
-@pytest.mark.parametrize("n", [30, 60])
+@pytest.mark.parametrize("n", [30])
 @pytest.mark.parametrize("estimator", [snis, regression])
 def test_the_comparison_rejects_at_its_level_under_label_swapping(estimator, n):
     """Type I error at .05 between .035 and .065 over 4,000 samples (standard error .0034), uniform p-values."""

@@ -147,20 +147,6 @@ def test_the_expected_spread_is_that_of_all_values_that_the_model_allows(
     assert expected_spread(ByQuery(p, means, 0.0, group), p**2 * noise**2) == pytest.approx(np.mean(spreads), rel=1e-12)
 
 
-def test_the_spread_that_samples_show_is_that_of_the_queries() -> None:
-    """Samples of 40 of 160 queries, 400 pools."""
-    rng, m, spreads = np.random.default_rng(3), 160, []
-    for _ in range(400):
-        model = rng.normal(size=m)
-        values, drawn = model + rng.normal(size=m), rng.permutation(m) < 40
-        sample = Sample.once(np.where(drawn, 0.25, 0.0))
-        weighting = ESTIMATORS["difference"].weigh(sample, Controls(np.full(m, 1 / m), model)).at(values[drawn])
-        by_query = by_drawn_query(sample, weighting, np.full(m, 1 / m), model, values[drawn])
-        spreads.append(by_query.spread)
-    varies = np.var(spreads) / np.mean(spreads) ** 2
-    assert np.mean(spreads) == pytest.approx(2 / m, rel=3 * np.sqrt(varies / 400))
-
-
 def test_how_far_means_lie_apart_in_a_census_is_the_half_width_of_the_paired_t_test() -> None:
     value = np.random.default_rng(3).uniform(size=50)
     by_query = ByQuery(np.full(50, 0.02), value, 0.0)

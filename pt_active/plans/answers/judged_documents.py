@@ -63,7 +63,6 @@ class JudgedDocuments(Judged):
     grades: np.ndarray  # float64[N, G+1]
     label: np.ndarray  # int64[N]
     by_name: np.ndarray  # int64[N], their order by names
-    documents: np.ndarray | None = None  # int64[N], which documents these are, if others were left out
     kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
     shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
     changed: dict[tuple[str, bytes], np.ndarray] = field(
@@ -80,7 +79,7 @@ class JudgedDocuments(Judged):
         mean = part._estimated(weights, how.estimator)
         self.shown[_key(contrast.weights(len(self.names)), how.estimator)] = ErrorShown.of(mean)
         unreached, variance = part._unreached(weights)
-        replays = self._replays(part, weights, how)
+        replays = self._replays(contrast.weights(len(self.names)), how)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still, sampling = bool(is_rounding(error, mean.scale)), max(mean.first + mean.second, 0.0)
         judged = np.bincount(self.pool.query[self.label >= 0], minlength=len(self.pool.weight)) > 0
@@ -121,7 +120,7 @@ class JudgedDocuments(Judged):
         rounds = [each.among(documents) for each in self._summed]
         grades, label = self.grades[documents], self.label[documents]
         pool = seen.among(documents)
-        return replace(self, pool=pool, rounds=rounds, grades=grades, label=label, documents=documents), involved
+        return replace(self, pool=pool, rounds=rounds, grades=grades, label=label), involved
 
     @cached_property
     def _summed(self) -> list[Round]:
@@ -169,8 +168,8 @@ class JudgedDocuments(Judged):
         counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
         return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
 
-    def _replays(self, part: JudgedDocuments, weights: np.ndarray, how: How) -> DocumentReplays | None:
-        """Samples like this one, of which a contrast reaches a part; of several rounds, like that of largest weight.
+    def _replays(self, weights: np.ndarray, how: How) -> DocumentReplays | None:
+        """Samples like this one; of several rounds, like that of largest weight.
 
         None if nothing is left to chance, or if the design cannot be replayed.
         """
@@ -179,12 +178,10 @@ class JudgedDocuments(Judged):
         place = int(np.argmax(round_weights(self.rounds)))
         if "redraws" not in self.kept:
             self.kept["redraws"] = self._redraws(self.rounds[place])
-        redraws, grades = self.kept["redraws"], part.rounds[place].grades
-        if how.estimator == "ht":
-            grades = np.zeros_like(grades)
-        elif how.estimator != "difference":
-            grades = redraws.grades if part.documents is None else redraws.grades[part.documents]
-        return DocumentReplays(part.pool, weights, redraws, grades @ part.pool.form.values, part.documents)
+        redraws, values = self.kept["redraws"], self.pool.form.values
+        expected = (self.rounds[place] if how.estimator == "difference" else redraws).grades @ values
+        stands_for = np.zeros_like(expected) if how.estimator == "ht" else expected
+        return DocumentReplays(*self.pool.involved(weights), redraws, stands_for)
 
     def _redraws(self, main: Round) -> Redraws:
         """Samples like that of a round, with labels from its model as all labels correct it."""

@@ -118,14 +118,6 @@ def test_documents_that_are_opened_together_count_as_one():
     assert one_each.degrees_of_freedom(25) == pytest.approx(25 - 1)
 
 
-def test_degrees_of_freedom():
-    weight = np.full(50, 0.02)
-    of_queries = ErrorCurve(np.ones(50), np.ones(50), np.ones(50), np.ones(50), np.arange(50), share=weight, fitted=2)
-    assert of_queries.degrees_of_freedom(20) == pytest.approx(18)
-    of_documents = ErrorCurve(np.ones(50), np.ones(50), np.ones(50), np.ones(50), np.arange(50))
-    assert of_documents.degrees_of_freedom(20) == pytest.approx(20 - 1)
-
-
 def some_curve(n=60):
     rng = np.random.default_rng(1)
     gain = rng.uniform(0.001, 0.005, n)

@@ -113,7 +113,7 @@ def test_the_table_and_its_inverse(outlook: Outlook) -> None:
         (lambda look, _: look.budget_for(width=-1.0), "width must be a positive number"),
         (lambda look, _: look.budget_for(difference=[0.1]), r"difference must be a number, got \[0.1\]"),
         (lambda _, of: of(cost=TimeCost(30, -1)), "per_query must be a finite number and not negative"),
-        (lambda _, of: of(methods=[Method("passive", "snis")]), "only one round without replacement"),
+        (lambda _, of: of(methods=[Method("passive", "snis")]), "only samples without replacement"),
         (lambda _, of: of(methods=["hedged"]), "a list of Method, got 'hedged' in it"),
         (lambda _, of: of(pilot=(pd.DataFrame(), pd.DataFrame())), "pilot must be a plan and its labels"),
     ],
