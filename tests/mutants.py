@@ -422,13 +422,6 @@ replays: the caution of the smallest budget [test_replay]
     defensive_share(budgets[-1] / float => defensive_share(budgets[0] / float
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
-# Cross-validation of grade models
-slope: degrees of freedom of documents [test_validation]
-    (1 + _CONFIDENCE) / 2, len(queries) - 1 => (1 + _CONFIDENCE) / 2, len(labels) - 1
-slope: errors of a query do not add up [test_validation]
-    np.bincount(query, residual * centred / spread) => residual * centred / spread
-clustered error: G for G − 1 [test_validation]
-    np.sqrt(len(by_query) / (len(by_query) - 1) * by_query @ by_query) => np.sqrt(by_query @ by_query)
 """
 )
 

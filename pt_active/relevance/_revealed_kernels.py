@@ -195,15 +195,17 @@ def _average(values, weights, mean):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def labellings(indptr, belief, key, factors, prior, first, labels):  # type: ignore[no-untyped-def]
+def labellings(indptr, belief, key, factors, prior, first, number):  # type: ignore[no-untyped-def]
     """Seeded labels int64[E, N]; classes of leniency occur in proportion to their chances, up to one labelling."""
-    weights, vectors = np.empty(len(factors)), np.empty(len(labels), dtype=np.int64)
+    weights, vectors = np.empty(len(factors)), np.empty(number, dtype=np.int64)
+    labels = np.zeros((number, len(key)), dtype=np.int64)
     class_weights(prior, np.arange(len(factors)), weights)
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
         if a == b:
             continue
         start = uniform(key[a:b].min(), first - 1)
-        for e in range(len(labels)):
-            vectors[e] = _reached((e + start) / len(labels), weights)
+        for e in range(number):
+            vectors[e] = _reached((e + start) / number, weights)
         draw_vectors(belief[a:b], key[a:b], factors, vectors, first, labels[:, a:b])
+    return labels

@@ -75,11 +75,14 @@ class RevealedPool(DocumentPool):
         return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in self.simulated(order, mean)], axis=0))
 
     def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
-        """The steps under labellings that the grade model holds possible, float64[E, k, N]."""
+        """The steps under labellings that the grade model holds possible, leniency and all, float64[E, k, N]."""
+        from pt_active.relevance._revealed_kernels import labellings
 
         def computed() -> np.ndarray:
-            expectation, labels = self._expectation(mean), self._labellings(mean)
-            return np.stack([expectation.steps(order, label) for label in labels])
+            form, indptr, belief = self.form, np.asarray(self.indptr, dtype=np.int64), np.ascontiguousarray(mean)
+            random = self.key, form.factors, LOG_PRIOR, _FIRST_LABELLING, form.labellings
+            expectation = self._expectation(mean)
+            return np.stack([expectation.steps(order, label) for label in labellings(indptr, belief, *random)])
 
         return self.once(computed, order, mean, np.zeros(1))
 
@@ -93,10 +96,10 @@ class RevealedPool(DocumentPool):
         smooth, count = np.zeros(len(order)), np.zeros(len(order))
         for shift in range(-_WINDOW, _WINDOW + 1):
             at = np.arange(len(order)) + shift
-            inside = (at >= 0) & (at < len(order))
-            inside[inside] = query[at[inside]] == query[inside]
-            smooth[inside] += square[order[at[inside]]]
-            count[inside] += 1
+            beside = at % max(len(order), 1)
+            inside = (at == beside) & (query[beside] == query)
+            smooth += np.where(inside, square[order[beside]], 0.0)
+            count += inside
         average = square[order].mean() if len(order) else 0.0
         added = defensive * average if average > 0 else 1.0
         gain = np.zeros(len(square))
@@ -134,17 +137,6 @@ class RevealedPool(DocumentPool):
 
     def _expectation(self, belief: np.ndarray) -> Expectation:
         return Expectation(self.form, self.indptr, self.ranks, belief, self.key)
-
-    def _labellings(self, mean: np.ndarray) -> np.ndarray:
-        """int64[E, N], labels that the grade model holds possible, with the leniency of each query."""
-        from pt_active.relevance import _revealed_kernels
-
-        form = self.form
-        labels = np.zeros((form.labellings, len(self.key)), dtype=np.int64)
-        indptr = np.asarray(self.indptr, dtype=np.int64)
-        belief, first = np.ascontiguousarray(mean), _FIRST_LABELLING
-        _revealed_kernels.labellings(indptr, belief, self.key, form.factors, LOG_PRIOR, first, labels)
-        return labels
 
     def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for equal arrays before, or is computed now and kept; nobody writes into them."""

@@ -113,7 +113,7 @@ def test_leniency_shifts_grades_and_keeps_what_is_certain(factor: float) -> None
 
 
 def test_labellings_follow_the_grades() -> None:
-    belief, labels = np.array([[0.2, 0.5, 0.3], [0.0, 0.0, 1.0]]), np.zeros((4000, 2), dtype=np.int64)
-    labellings(np.array([0, 2]), belief, np.array([9, 4], dtype=np.uint64), np.ones(1), np.zeros(1), 0, labels)
+    belief, key = np.array([[0.2, 0.5, 0.3], [0.0, 0.0, 1.0]]), np.array([9, 4], dtype=np.uint64)
+    labels = labellings(np.array([0, 2]), belief, key, np.ones(1), np.zeros(1), 0, 4000)
     np.testing.assert_allclose(np.bincount(labels[:, 0]) / 4000, belief[0], atol=0.025)
     assert (labels[:, 1] == 2).all()

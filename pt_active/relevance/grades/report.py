@@ -14,7 +14,7 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_labels
 from pt_active.relevance.grades.models import check_unjudged
-from pt_active.relevance.grades.validation import FOLDS, Slope, log_likelihood, out_of_fold
+from pt_active.relevance.grades.validation import FOLDS, out_of_fold
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,6 @@ class GradeReport:
         n_judged: The number of documents with a label.
         n_unjudged: The number of documents without a label, which are left out.
         likelihood: Exponentiated mean log-likelihood per document; uniform grades have ``1 / (G + 1)``.
-        slope: The slope of the labels on the grades that the model expects, with an interval at 95 %.
         reliability: A row for each grade and bin that contains a document: the ``grade``, the ends ``low`` and
             ``high`` of the bin, the number ``n`` of documents, the mean probability ``predicted``, and the share
             ``observed`` of documents that have the grade.
@@ -34,7 +33,6 @@ class GradeReport:
     n_judged: int
     n_unjudged: int
     likelihood: float
-    slope: Slope = field(compare=False)
     reliability: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
@@ -62,7 +60,7 @@ class GradeReport:
                 "grade probabilities must not be negative and must sum to 1; those of "
                 f"{how_many('document', int((~right).sum()))} do not, such as {probabilities[~right][0].tolist()}"
             )
-        return cls._of(probabilities, labels, graded["qid"].to_numpy(dtype=object))
+        return cls._of(probabilities, labels)
 
     @classmethod
     def cross_validated(
@@ -85,25 +83,24 @@ class GradeReport:
         check_pairs(frame, "the training run")
         labels = document_labels(frame, checked_qrels(qrels, model.max_grade), "the training run")
         labels = np.maximum(labels, 0) if unjudged == "nonrelevant" else labels
-        return cls._of(out_of_fold(model, frame, labels, folds), labels, frame["qid"].to_numpy(dtype=object))
+        return cls._of(out_of_fold(model, frame, labels, folds), labels)
 
     @classmethod
-    def _of(cls, grades: np.ndarray, labels: np.ndarray, qid: np.ndarray) -> GradeReport:
+    def _of(cls, grades: np.ndarray, labels: np.ndarray) -> GradeReport:
         judged = labels >= 0
         grades, known = grades[judged], labels[judged]
+        with np.errstate(divide="ignore"):
+            likelihood = float(np.exp(np.log(grades[np.arange(len(known)), known]).mean()))
         return cls(
             n_judged=len(known),
             n_unjudged=len(labels) - len(known),
-            likelihood=float(np.exp(log_likelihood(grades, known).mean())),
-            slope=Slope.of(grades, known, qid[judged]),
+            likelihood=likelihood,
             reliability=pd.DataFrame(fitting.reliability(grades, known)),
         )
 
     def to_frame(self) -> pd.DataFrame:
         """One row with all numbers except the reliability table."""
-        row = {name: getattr(self, name) for name in ("n_judged", "n_unjudged", "likelihood")}
-        slope = {"slope": self.slope.value, "slope_low": self.slope.low, "slope_high": self.slope.high}
-        return pd.DataFrame([row | slope])
+        return pd.DataFrame([{name: getattr(self, name) for name in ("n_judged", "n_unjudged", "likelihood")}])
 
     def __str__(self) -> str:
         rows = self.reliability.itertuples()
@@ -115,9 +112,6 @@ class GradeReport:
         lines = [
             f"Grades of {self.n_judged:,} judged documents ({self.n_unjudged:,} without a label left out)",
             f"  likelihood  {self.likelihood:.4f} a document (uniform grades: {uniform:.4f})",
+            "  share that has the grade (documents), by predicted probability:",
         ]
-        if np.isfinite(self.slope.value):
-            interval = f"95% interval [{self.slope.low:.2f}, {self.slope.high:.2f}]"
-            lines.append(f"  slope       {self.slope.value:.2f}, {interval}; 1 where the model is right")
-        lines.append("  share that has the grade (documents), by predicted probability:")
         return "\n".join([*lines, *(f"    {line}" for line in table.splitlines())])

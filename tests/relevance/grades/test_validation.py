@@ -9,7 +9,7 @@ import pytest
 
 from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades
 from pt_active.demo.collection import demo_collection
-from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold
+from pt_active.relevance.grades.validation import folds_of, out_of_fold
 
 COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
@@ -66,41 +66,11 @@ class TestValidation:
             np.testing.assert_array_equal(got[test], model.transform(JUDGED[test]).filter(like="grade_"))
         assert (tested == 1).all()
 
-    def test_the_slope_covers_the_true_one_as_often_as_it_says(self):
-        rng, covered = np.random.default_rng(0), 0
-        grades = rng.dirichlet(np.ones(3), 400)
-        expected, qid = grades @ np.arange(3), np.repeat(np.arange(40), 10)
-        for _ in range(400):
-            labels = 0.7 * expected + np.repeat(rng.normal(0, 0.3, 40), 10) + rng.normal(0, 0.5, 400)
-            slope = Slope.of(grades, labels, qid)
-            covered += slope.low <= 0.7 <= slope.high
-        assert abs(covered / 400 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 400)
-
-    def test_the_slope_is_that_of_least_squares_with_queries_as_clusters(self):
-        rng, qid = np.random.default_rng(3), np.array([4, 7, 7, 2, 4, 7, 2, 9, 9, 9])
-        grades, labels = rng.dirichlet(np.ones(3), 10), rng.integers(0, 3, 10)
-        design = np.column_stack([np.ones(10), grades @ np.arange(3)])
-        inverse = np.linalg.inv(design.T @ design)
-        parameters = inverse @ design.T @ labels
-        scores = [design[own].T @ (labels - design @ parameters)[own] for own in (qid == each for each in (2, 4, 7, 9))]
-        error = np.sqrt(4 / 3 * (inverse @ sum(np.outer(each, each) for each in scores) @ inverse)[1, 1])
-        slope, reach = Slope.of(grades, labels, qid), 3.182446305284263 * error  # the 97.5 % point of t with 3 degrees
-        assert (slope.low, slope.value, slope.high) == pytest.approx(parameters[1] + reach * np.array([-1, 0, 1]))
-
-    @pytest.mark.parametrize(
-        ("grades", "labels"), [([[0.5, 0.5], [0.5, 0.5]], [0, 1]), ([[0.5, 0.5], [0.4, 0.6]], [1, 1])]
-    )
-    def test_a_constant_model_and_labels_of_one_grade_have_no_slope(self, grades, labels):
-        slope = Slope.of(np.array(grades * 3), np.array(labels * 3), np.array([1, 1, 2, 2, 3, 3]))
-        assert np.isnan(slope.value)
-
 
 def test_the_report_of_a_good_model_and_of_a_wrong_signed_one():
     good = GradeReport.cross_validated(OrderedLogitGrades(3), RUN, QRELS)
-    assert good.slope.low < 1 < good.slope.high
     assert good.n_unjudged == 0
     wrong = GradeReport.cross_validated(_WrongSigned(3), RUN, QRELS)
-    assert wrong.slope.high < 0
     assert wrong.likelihood < good.likelihood
 
 
