@@ -126,7 +126,7 @@ MODULES: dict[str, str] = {
     "pt_active.frames.trec": "read_run read_qrels",
     "pt_active.frames.topics": "read_topics read_texts",
     "pt_active.frames.worklists": "write_assessments",
-    "pt_active.judging.records": "read_records write_records qrels_of",
+    "pt_active.judging.records": "write_records qrels_of",
     "pt_active.judging.files": "import_records read_labels write_worklist",
     "pt_active.demo": "demo_collection DemoCollection.judge",
     "pt_active.relevance.grades.recalibration": "recalibrated_grades recalibrated_line",

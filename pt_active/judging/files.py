@@ -16,10 +16,10 @@ from pt_active.frames.checks import document_of, how_many, shown, some
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
-from pt_active.frames.tables import is_parquet, read_parquet
+from pt_active.frames.tables import is_parquet, read_json_lines, read_parquet
 from pt_active.frames.worklists import judgments_in, qids_of_texts
 from pt_active.judging.delivery import Delivery, records_given
-from pt_active.judging.records import checked_records, qrels_of, records_in
+from pt_active.judging.records import checked_records, qrels_of
 from pt_active.judging.server.store import is_store, stored_records
 from pt_active.judging.tools import table
 from pt_active.judging.tools.registry import TOOLS
@@ -103,7 +103,7 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
             return checked_qrels(frame.dropna(subset="label"))
         delivery = Delivery.read(path)
         if delivery.first_object.keys() >= set(SAID_COLUMNS):
-            return checked_records(records_in(delivery.source), plan)
+            return checked_records(read_json_lines(delivery.source, tuple(SAID_COLUMNS), ("judges",)), plan)
         if not table.is_table(delivery):
             if delivery.content.lstrip().startswith(b"["):
                 raise ValueError("expected labels; got JSON: `pt-active import` reads what a judging tool exports")

@@ -8,14 +8,12 @@ import pandas as pd
 
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import new_file, write_file
-from pt_active.frames.records import SAID_COLUMNS
-from pt_active.frames.sources import Source, naming, read_source
-from pt_active.frames.tables import is_parquet, read_json_lines, read_parquet
+from pt_active.frames.tables import is_parquet
 from pt_active.frames.visible import json_text
 from pt_active.plans.making.judgments import qrels_of, records_of_plan
 from pt_active.plans.plan import Plan
 
-__all__ = ["checked_records", "qrels_of", "read_records", "write_records"]
+__all__ = ["checked_records", "qrels_of", "write_records"]
 
 
 def checked_records(frame: pd.DataFrame, plan: Plan | None = None) -> pd.DataFrame:
@@ -34,27 +32,6 @@ def checked_records(frame: pd.DataFrame, plan: Plan | None = None) -> pd.DataFra
             row.
     """
     return frame_records.checked_records(frame) if plan is None else records_of_plan(plan.tables, frame)
-
-
-def read_records(path: str | Path, plan: Plan | None = None) -> pd.DataFrame:
-    """Read records that `write_records` wrote: JSON lines, or Parquet if the name ends in ``.parquet``.
-
-    Returns:
-        As `checked_records` returns them; the index holds the numbers of the lines or rows, from 1.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is damaged, or a record is malformed or not of the plan.
-    """
-    frame = read_parquet(path, tuple(SAID_COLUMNS)) if is_parquet(path) else records_in(read_source(path))
-    with naming(path):
-        return checked_records(frame, plan)
-
-
-def records_in(source: Source) -> pd.DataFrame:
-    """The records in a file of JSON lines, not yet checked."""
-    with naming(source):
-        return read_json_lines(source, tuple(SAID_COLUMNS), ("judges",))
 
 
 def write_records(records: pd.DataFrame, path: str | Path) -> Path:

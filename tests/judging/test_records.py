@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS, STATUSES, latest
 from pt_active.inference.agreement import middle, most_frequent
-from pt_active.judging.records import checked_records, qrels_of, read_records, write_records
+from pt_active.judging.files import read_file
+from pt_active.judging.records import checked_records, qrels_of, write_records
 from pt_active.plans.making.judgments import changed_of, waiting_of
 
 
@@ -190,7 +191,7 @@ def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, fr
     folder = tmp_path_factory.mktemp("records")
     for path in (folder / "records.jsonl", folder / "records.parquet"):
         write_records(frame, path)
-        pd.testing.assert_frame_equal(read_records(path).reset_index(drop=True), frame, check_dtype=False)
+        pd.testing.assert_frame_equal(read_file(path).reset_index(drop=True), frame, check_dtype=False)
         with pytest.raises(FileExistsError):
             write_records(frame, path)
 
@@ -199,7 +200,7 @@ def test_a_file_of_records_names_its_wrong_line(tmp_path: Path, plan: Plan) -> N
     path = tmp_path / "records.jsonl"
     write_records(records(("007", "ann", 2), ("9", "ann", 1)), path)
     with pytest.raises(ValueError, match=f"{path}: row 2: document '9' of query 'q1' is not in the plan"):
-        read_records(path, plan)
+        read_file(path, plan)
     path.write_text(path.read_text()[:-30])
     with pytest.raises(ValueError, match=f"{path}: line 2: expected JSON"):
-        read_records(path)
+        read_file(path)

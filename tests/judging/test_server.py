@@ -19,7 +19,8 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
-from pt_active.judging.records import checked_records, qrels_of, read_records
+from pt_active.judging.files import read_file
+from pt_active.judging.records import checked_records, qrels_of
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import listening, risk, root_of
@@ -505,7 +506,7 @@ def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_p
     assert sorted(lines) == sorted(f"{qid} 0 {docno} {label}" for (qid, docno), label in labels.items())
     saved = tmp_path / "records.jsonl"
     saved.write_text(client.get(f"{link(site, ORGANISER)}records.jsonl").text, encoding="utf-8")
-    records = read_records(saved, plan)
+    records = read_file(saved, plan)
     assert len(records) == number == 120
     assert qrels_of(records).sort_values(["qid", "docno"])["label"].tolist() == labels.sort_index().tolist()
 
@@ -545,7 +546,7 @@ def test_no_winner_is_named_while_second_judgments_are_due(
     # The file of records says it too, and a judge who looks again changes what has counted.
     saved = tmp_path / "records.jsonl"
     saved.write_text(client.get(f"{link(site, ORGANISER)}records.jsonl").text, encoding="utf-8")
-    assert plan.status(read_records(saved, plan)) == state
+    assert plan.status(read_file(saved, plan)) == state
     (qid, docno), label = next((pair, labels[pair]) for pair in half if labels[pair] < partial[pair] == 3)
     send(client, site, "ben", record({"qid": qid, "docno": docno}, int(label) + 1, "key-corrected"))
     assert "1 label changed after it had counted; earlier looks do not count" in opened(client, site)
