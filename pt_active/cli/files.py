@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import inspect
 import os
 import warnings
@@ -115,8 +114,6 @@ class PoolFiles(RunFiles):
             own = words_of(PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts))
             if given := [word for word in words_of(self) if word.startswith("--") and word not in own]:
                 raise ValueError(f"--pool already has grades; leave out {', '.join(dict.fromkeys(given))}")
-        for file in self.files.values():
-            check_file(file)
 
     def model(self) -> Modelled:
         """The grade model of the options."""
@@ -185,12 +182,6 @@ def named_file(entry: str, option: str) -> tuple[str, str]:
     return name, file
 
 
-def check_file(path: str | Path) -> None:
-    """Raise if a file does not exist."""
-    if not Path(path).exists():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-
-
 def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
     """Raise if documents lack the texts that their cost is computed from."""
     if getattr(prices.of_judging(), "column", None) == "text" and "text" not in documents.columns:
@@ -222,7 +213,6 @@ def read_judges(given: list[str]) -> dict[str, Any]:
             name, file = Path(entry).name.partition(".")[0], entry
         if name in judges:
             raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; pass NAME={file}, with another name")
-        check_file(file)
         judges[name] = read_judge(file)
         with naming(file):
             if judge_table(judges[name]).empty:
