@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -70,12 +70,7 @@ class RunFiles:
     @property
     def files(self) -> dict[str, str]:
         """The file of each ranker's run, by its name."""
-        files: dict[str, str] = {}
-        for entry in self.run or []:
-            name, file = named_file(entry, "--run")
-            if name in files or name in inspect.signature(Runs.__init__).parameters:
-                raise ValueError(f"--run {entry}: the name {shown(name)} is taken")
-            files[name] = file
+        files = named_files(self.run or [], "--run", inspect.signature(Runs.__init__).parameters)
         for (one, file), (other, again) in combinations(files.items(), 2):
             if os.path.realpath(file) == os.path.realpath(again):
                 raise ValueError(f"--run {one} and --run {other} are the same file, {file}")
@@ -174,12 +169,17 @@ class PoolFiles(RunFiles):
         return frame, queries
 
 
-def named_file(entry: str, option: str) -> tuple[str, str]:
-    """The name and the file of ``NAME=FILE``."""
-    name, _, file = entry.partition("=")
-    if not name or not file:
-        raise ValueError(f"{option} needs NAME=FILE, got {shown(entry)}")
-    return name, file
+def named_files(entries: list[str], option: str, reserved: Collection[str] = ()) -> dict[str, str]:
+    """The file of each name in ``NAME=FILE`` words."""
+    files: dict[str, str] = {}
+    for entry in entries:
+        name, _, file = entry.partition("=")
+        if not name or not file:
+            raise ValueError(f"{option} needs NAME=FILE, got {shown(entry)}")
+        if name in files or name in reserved:
+            raise ValueError(f"{option} {entry}: the name {shown(name)} is taken")
+        files[name] = file
+    return files
 
 
 def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
@@ -207,10 +207,9 @@ def read_judges(given: list[str]) -> dict[str, Any]:
     """Name of a judge → labels or votes, as `JudgeGrades` takes them."""
     judges: dict[str, Any] = {}
     for entry in given:
+        name, file = Path(entry).name.partition(".")[0], entry
         if "=" in entry and not Path(entry).is_file():
-            name, file = named_file(entry, "--judge")
-        else:
-            name, file = Path(entry).name.partition(".")[0], entry
+            [(name, file)] = named_files([entry], "--judge").items()
         if name in judges:
             raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; pass NAME={file}, with another name")
         judges[name] = read_judge(file)
@@ -268,16 +267,21 @@ def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFram
 
 def _fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -> pd.DataFrame:
     texts = read_texts(path, docnos=docnos)
+    if len(absent := without_text(path, texts, docnos, needed, what)):
+        count = how_many("document", len(absent))
+        warnings.warn(f"{path}: no text for {count} of the {what}: {some(absent)}", stacklevel=3)
+    return texts
+
+
+def without_text(path: Path, texts: pd.DataFrame, docnos: pd.Series, needed: pd.Series, what: str) -> pd.Series:
+    """Those of the needed documents that have no text; raises if no document has one."""
     told = texts["docno"][texts["text"].notna()]
     if not docnos.isin(told).any():
         raise ValueError(
             f"{path}: the file has no text for any document of the {what}: it has {some(texts['docno'])}, "
             f"the {what} {some(docnos)}"
         )
-    if len(absent := needed[~needed.isin(told)]):
-        count = how_many("document", len(absent))
-        warnings.warn(f"{path}: no text for {count} of the {what}: {some(absent)}", stacklevel=3)
-    return texts
+    return needed[~needed.isin(told)]
 
 
 def doubts_about(

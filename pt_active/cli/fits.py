@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import ir_measures.measures as irm
 import pandas as pd
 
-from pt_active.cli.files import RunFiles, check_texts, doubts_about, past_labels, read_judges, top_grade
+from pt_active.cli.files import RunFiles, check_texts, doubts_about, past_labels, read_judges, top_grade, without_text
 from pt_active.cli.options import JudgingCosts
 from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.columns import unused_weights
@@ -59,8 +59,9 @@ def findings(source: RunFiles, measure: str, budget: float | None, prices: Judgi
         topics = read_topics(source.topics)
         found += _of_topics(source.topics, topics, queries)
         pairs = pairs[pairs["qid"].isin(topics["qid"])]
-    texts = None if source.texts is None else read_texts(source.texts, docnos=returned["docno"].unique())
-    if texts is not None:
+    texts = None
+    if source.texts is not None:
+        texts = read_texts(source.texts, docnos=returned["docno"].unique())
         found.append(_of_texts(source.texts, texts, pairs["docno"].drop_duplicates()))
     found += _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed, queries)
     if gains := gains_of(parsed):
@@ -109,15 +110,9 @@ def _of_topics(path: Path, topics: pd.DataFrame, queries: list[str]) -> Iterator
         yield Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")
 
 
-def _of_texts(path: Path | None, texts: pd.DataFrame, docnos: pd.Series) -> Finding:
+def _of_texts(path: Path, texts: pd.DataFrame, docnos: pd.Series) -> Finding:
     """How many of some documents have a text."""
-    absent = docnos[~docnos.isin(texts["docno"])]
-    if len(absent) == len(docnos):
-        raise ValueError(
-            f"{path}: the file has no text for any document of the runs: it has {some(texts['docno'])}, "
-            f"the runs {some(docnos)}"
-        )
-    if len(absent):
+    if len(absent := without_text(path, texts, docnos, docnos, "runs")):
         share = f"{len(absent)} of {len(docnos)} documents that may be judged ({len(absent) / len(docnos):.0%})"
         return Finding("texts", f"none for {share}: {some(absent)}", True)
     return Finding("texts", f"every one of {how_many('document', len(docnos))} that may be judged has one")

@@ -11,12 +11,12 @@ from pt_active.answers.comparison import Answers
 from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import of_every_command, option
-from pt_active.cli.files import RunFiles, named_file
+from pt_active.cli.files import RunFiles, named_files
 from pt_active.cli.fits import Finding, findings
 from pt_active.cli.options import MEASURES, JudgingCosts, Meant
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
-from pt_active.frames.checks import how_many, positive, shown
+from pt_active.frames.checks import how_many, positive
 from pt_active.frames.topics import dataset_id
 from pt_active.plans.making.pool import query_weights, traffic_told
 from pt_active.showing.rounding import amount
@@ -139,10 +139,7 @@ class AnswerFiles:
         files = self.answers or []
         if len(files) == 1 and (Path(files[0]).exists() or "=" not in files[0]):
             return Answers(files[0], self.scale)
-        pairs = [named_file(each, "--answers") for each in files]
-        if twice := [name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i])]:
-            raise ValueError(f"--answers {twice[0]}: the name {shown(twice[0])} is taken")
-        return Answers(dict(pairs), self.scale)
+        return Answers(named_files(files, "--answers"), self.scale)
 
 
 def project_of_answers(

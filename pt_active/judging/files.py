@@ -154,8 +154,9 @@ def _check_consistent(read: dict[str, pd.DataFrame]) -> None:
     if len(records) == len(read):
         return
     plain = [frame.assign(path=path) for path, frame in read.items() if not is_records(frame)]
-    said = [qrels_of(pd.concat(records, ignore_index=True)).assign(path="the records")] if records else []
-    labels = pd.concat([*plain, *said], ignore_index=True)
+    if records:
+        plain.append(qrels_of(pd.concat(records, ignore_index=True)).assign(path="the records"))
+    labels = pd.concat(plain, ignore_index=True)
     different = labels[labels.groupby(["qid", "docno"])["label"].transform("nunique") > 1]
     if len(different):
         row = different.iloc[0]
