@@ -251,7 +251,7 @@ gate: a pass at the level of both sides [answers/test_gate]
 gate: a fail at the level of both sides [answers/test_gate]
     proof.stakes, -below, alpha / 2) => proof.stakes, -below, alpha)
 gate: an interval that few queries carry decides at the end [answers/test_gate]
-    np.isfinite(state.low) and not state.population.enough => False
+    state.judged == state.drawn and not state.population.enough => False
 new queries: any number of them may differ [test_new_queries]
     return self.differing + more >= MIN_GROUPS and => return
 new queries: means lie apart by all degrees of freedom [test_new_queries]

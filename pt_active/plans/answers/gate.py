@@ -198,7 +198,7 @@ def _by_looks(sample: UnitSequence | Rounds, question: Question, rule: Rule, sta
         past, _ = sample.looks(question)
         wide = past.half_width + state.apart
         looks = list(zip(past.value - wide, past.value + wide, past.cost.tolist(), strict=True))
-    elif np.isfinite(state.low) and not state.population.enough:
+    elif state.judged == state.drawn and not state.population.enough:
         return Gate(replace(state, low=np.nan, high=np.nan, refusal=TOO_FEW), rule, UNRESOLVED, None)
     found = [(_outcome(rule, low, high), cost) for low, high, cost in looks]
     outcome, at = next((each for each in found if each[0] != UNRESOLVED), (UNRESOLVED, None))
