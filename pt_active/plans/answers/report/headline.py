@@ -98,7 +98,8 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
         answer = f"{pair.winner} is better than {other if pair.winner == one else one}{where}."
     elif settled:
         margin = None if status is None else status.margin
-        answer = f"{one} and {other} are {f'equally good within ±{margin:g}' if margin else 'exactly equal'}{where}."
+        equal = f"equally good within ±{margin:g}" if margin else "exactly equal"
+        answer = f"{one} and {other} are {equal}{where}."
     else:
         answer = f"These labels do not show whether {one} or {other} is better{where}."
     state = SETTLED if settled else OPEN
