@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import option
-from pt_active.cli.files import named_file
+from pt_active.cli.files import named_files
 from pt_active.cli.options import random_seed
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import MAX_WHOLE, how_many, shown
@@ -31,12 +31,9 @@ def sample_queries(
     plan of these answers for the log with --queries new.
     """
     check_new(out)
-    files: dict[str, str] = {}
-    for entry in run:
-        name, file = named_file(entry, "--run")
-        if name in files or Path(name).name != name:
-            raise ValueError(f"--run {entry}: the name {shown(name)} is taken, or cannot be that of a file")
-        files[name] = file
+    files = named_files(run, "--run")
+    if wrong := [name for name in files if Path(name).name != name]:
+        raise ValueError(f"--run: the name {shown(wrong[0])} cannot be that of a file")
     sample = drawn_from(files, size, weight=weight, seed=seed)
     with new_folder(out) as folder:
         topics = sample.topics if "query" in sample.topics else sample.topics.assign(query="")
