@@ -218,8 +218,8 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
         if model is not None and not (strategy == "rf" and isinstance(model, FittedGrades)):
-            expected = 'model is for strategy="rf", and one that learns, such as ForestGrades'
-            raise ValueError(f"{expected}; got {shown(model)}")
+            needed = 'model is for strategy="rf", and one that learns, such as ForestGrades'
+            raise ValueError(f"{needed}; got {shown(model)}")
         left = ~state.rounds.drawn
         expected, sizes = np.ones((2, len(left)))
         if strategy != "uniform":
