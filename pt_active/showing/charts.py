@@ -134,7 +134,7 @@ class Intervals(Chart):
         hollow = np.array([not row.strong for row in self.rows])
         places = np.arange(len(value))
         known = np.isfinite(low) & np.isfinite(high)
-        middle, half = (low + high)[known] / 2, (high - low)[known] / 2  # a value may lie outside of its interval
+        middle, half = (low[known] + high[known]) / 2, (high[known] - low[known]) / 2  # not around a value outside
         axes.plot(value, places, "o", color=FIRST, zorder=3)
         axes.plot(value[hollow], places[hollow], "o", mfc=GROUND, color=FIRST, zorder=4)
         axes.errorbar(middle, places[known], xerr=half, fmt="none", capsize=4, lw=2, color=FIRST)
