@@ -118,7 +118,7 @@ def test_what_cannot_be_foreseen_is_said(graded: pd.DataFrame) -> None:
         Outlook.of(graded, None, DCG @ 10, queries="all")
     with pytest.raises(ValueError, match='only for queries="these"'):
         for_new(graded).until_known(0.5)
-    with pytest.raises(ValueError, match="query_cost is for new queries"):
+    with pytest.raises(ValueError, match="query_cost= is for new queries"):
         Outlook.of(graded, None, DCG @ 10).budget_for(width=0.4, query_cost=3)
     with pytest.raises(ValueError, match="query_cost must be a number from 0"):
         for_new(graded).budget_for(width=0.4, query_cost=-1)
