@@ -15,7 +15,6 @@ from pt_active import Plan
 from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
 from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
 from pt_active.plans.answers.looks import PLANNED
-from pt_active.plans.answers.report.report import Report
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments
 from pt_active.plans.making.parts import part_of, rounds_of_parts
@@ -142,19 +141,6 @@ def test_the_first_look_that_decides_a_gate_decides_it(graded: pd.DataFrame, lab
     assert [gate.outcome for gate in gates] == ["unresolved"] * at + ["pass"] * (5 - at)
     assert {gate.decided_at for gate in gates[at:]} == {states[at].spent}
     assert plan.gate(first(plan, labels, 5), looks=None, **asked).outcome == "pass"
-
-
-def test_reports_have_the_verdict_of_the_last_look(plans: dict[str, Plan], labels: pd.DataFrame) -> None:
-    plan, so_far = plans["surprises"], first(plans["surprises"], labels, 3)
-    ranks = plan.tables.pool.document_frame()[["qid", "docno", "rank_production", "rank_candidate"]]
-    told = so_far.merge(ranks, on=["qid", "docno"])
-    raised = told["rank_production"].between(0, 9) & ~told["rank_candidate"].between(0, told["rank_production"])
-    for partial, winner in ((raised, "production"), (told["label"] >= 0, None)):
-        given = told.assign(label=np.where(partial, 3, 0) if winner else told["label"])[["qid", "docno", "label"]]
-        state = plan.status(given)
-        assert state.winner == winner
-        page = Report.of(plan, given, status=state).to_dict()
-        assert page["differences"][0]["low"] == pytest.approx(state.low)
 
 
 @pytest.mark.slow
