@@ -70,6 +70,7 @@ class Chart:
 
     @property
     def _tall(self) -> float:
+        """The height in inches."""
         return 3.4
 
     def figure(self) -> Figure:
@@ -127,7 +128,7 @@ class Intervals(Chart):
 
     @property
     def _tall(self) -> float:
-        return _height(self.rows)
+        return 0.8 + 0.58 * max(len(self.rows), 1)
 
     def _in(self, axes: Axes) -> None:
         value, low, high = np.array([row[1:4] for row in self.rows], dtype=float).T
@@ -160,7 +161,7 @@ class Bars(Chart):
 
     @property
     def _tall(self) -> float:
-        return _height(self.rows)
+        return 0.8 + 0.42 * max(len(self.rows), 1)
 
     def _in(self, axes: Axes) -> None:
         value = np.array([row.value for row in self.rows], dtype=float)
@@ -202,11 +203,6 @@ class Lines(Chart):
 def framed(svg: str) -> str:
     """A chart with the colours that a report's page has, for a place that has none, such as a notebook."""
     return f'<div style="max-width: 34rem; {_VARIABLES}">{svg}</div>\n'
-
-
-def _height(rows: Sequence[ChartRow]) -> float:
-    """Height of a chart of rows, in inches."""
-    return 0.8 + 0.58 * max(len(rows), 1)
 
 
 def _mark_zero(axes: Axes, places: np.ndarray, line: Literal["-", ":"]) -> None:
