@@ -145,12 +145,11 @@ def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:
 class DrawingOrder:
     """The queries that can be drawn, in increasing order of their priority.
 
-    Shapes: rows int64[r], q, weight, cost, threshold float64[r].
+    Shapes: rows int64[r], q, cost, threshold float64[r].
     """
 
     rows: np.ndarray
     q: np.ndarray
-    weight: np.ndarray
     cost: np.ndarray
     threshold: np.ndarray
     drawn: int
@@ -167,9 +166,9 @@ class DrawingOrder:
             )
         rows = np.argsort(priority, kind="stable")
         rows = rows[np.isfinite(priority[rows])]
-        q, weight, cost = (queries[c].to_numpy(dtype=np.float64)[rows] for c in ("q_prob", "q_weight", "q_cost"))
+        q, cost = (queries[c].to_numpy(dtype=np.float64)[rows] for c in ("q_prob", "q_cost"))
         drawn = int((queries["q_draws"].to_numpy() > 0).sum())
-        return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn)
+        return cls(rows, q, cost, np.append(priority[rows], np.inf)[1:], drawn)
 
     def first(self, n: int) -> Sample:
         """The first n queries, as they would have been drawn with a budget that ended there."""

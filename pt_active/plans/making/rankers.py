@@ -27,16 +27,27 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
         return None
     if len(names) < 2:
         raise ValueError(f"pairs needs at least two rankers; there is only {checks.shown(names[0])}")
+    known = list(combinations(names, 2))
     if isinstance(pairs, str):
-        _check_names(f"pairs={checks.shown(pairs)}", (pairs,), names)
-        return np.array([float(pairs in pair) for pair in combinations(names, 2)])
+        if pairs not in names:
+            raise ValueError(f"pairs={checks.shown(pairs)}: no such ranker; there are {checks.some(names, 20)}")
+        return np.array([float(pairs in pair) for pair in known])
     if not isinstance(pairs, Mapping):
         raise ValueError(f"pairs must map (ranker, ranker) to a weight, or name one ranker; got {checks.shown(pairs)}")
-    named_weights = _checked(pairs, names)
-    weights = np.array([named_weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
+    given: dict[int, float] = {}
+    for pair, weight in pairs.items():
+        where, place = f"pairs[{checks.shown(pair)}]", [row for row, each in enumerate(known) if _is_pair(pair, each)]
+        if not place:
+            raise ValueError(f"{where}: expected two different rankers of {checks.some(names, 20)}")
+        if place[0] in given:
+            raise ValueError(f"{where}: the pair is given in both orders; give it once")
+        if not (isinstance(weight, (int, float, np.number)) and 0 <= weight < np.inf):
+            raise ValueError(f"{where}: a weight must be a number from 0, got {checks.shown(weight)}")
+        given[place[0]] = float(weight)
+    weights = np.array([given.get(row, 0.0) for row in range(len(known))])
     if not weights.any():
         raise ValueError("pairs gives every pair the weight 0, so there is nothing to design for")
-    if left := [f"{a} − {b}" for (a, b), w in zip(combinations(names, 2), weights, strict=True) if w == 0]:
+    if left := [f"{a} − {b}" for (a, b), w in zip(known, weights, strict=True) if w == 0]:
         warnings.warn(
             f"{checks.how_many('pair', len(left))} of rankers {checks.agreeing('has', len(left))} weight 0: "
             f"{checks.some(left)}; they can still be compared, as well as labels for the other pairs allow, but the "
@@ -44,6 +55,10 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
             stacklevel=3,
         )
     return weights
+
+
+def _is_pair(given: object, pair: tuple[str, str]) -> bool:
+    return isinstance(given, tuple) and given in (pair, pair[::-1])
 
 
 def listed_weights(weights: np.ndarray | None, names: Sequence[str]) -> list[list[str | float]] | None:
@@ -77,36 +92,14 @@ def named_pair(
         listed = checks.some(names, 20)
         instead = "; or rank them all" if or_all else ""
         raise ValueError(f"name the {kind}s to compare, as first= and second=, of {listed}{instead}")
-    first = first or next(name for name in names if name != second)
-    chosen = (first, second or next(name for name in names if name != first))
+    chosen = [first or next(name for name in names if name != second)]
+    chosen.append(second or next(name for name in names if name != chosen[0]))
     for name in chosen:
         if name not in names:
             raise ValueError(f"no {kind} {checks.shown(name)} in this {where}; it has {checks.some(names, 20)}")
     if chosen[0] == chosen[1]:
         raise ValueError(f"cannot compare {kind} {checks.shown(chosen[0])} with itself")
     return names.index(chosen[0]), names.index(chosen[1])
-
-
-def _checked(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> dict[frozenset[str], float]:
-    weights: dict[frozenset[str], float] = {}
-    for pair, weight in pairs.items():
-        where = f"pairs[{checks.shown(pair)}]"
-        if not (isinstance(pair, tuple) and len(pair) == 2):
-            raise ValueError(f"{where}: expected a tuple of two rankers")
-        _check_names(where, pair, names)
-        if pair[0] == pair[1]:
-            raise ValueError(f"{where}: a ranker cannot be compared with itself")
-        if frozenset(pair) in weights:
-            raise ValueError(f"{where}: the pair is given in both orders; give it once")
-        if not (isinstance(weight, (int, float, np.number)) and 0 <= weight < np.inf):
-            raise ValueError(f"{where}: a weight must be a number from 0, got {checks.shown(weight)}")
-        weights[frozenset(pair)] = float(weight)
-    return weights
-
-
-def _check_names(where: str, named: Sequence[str], names: Sequence[str]) -> None:
-    if unknown := [name for name in named if name not in names]:
-        raise ValueError(f"{where}: no ranker {checks.shown(unknown[0])}; there are {checks.some(names, 20)}")
 
 
 def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd.DataFrame]) -> PlanTables:
