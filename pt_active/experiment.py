@@ -113,7 +113,9 @@ def Experiment(
             warnings.warn(
                 "the columns + and - are empty: they count queries, and this plan judges single documents", stacklevel=2
             )
-        plan, place = _with_systems(plan, runs, controls)
+        if later := {name: runs[name] for name, ranker in controls.items() if ranker is None}:
+            plan = plan.with_rankers(**later)
+        place = [plan.rankers.index(ranker or name) for name, ranker in controls.items()]
         labelled = labelled_plan(plan.tables, qrels)
         judged = {m: labelled.judged(how) for m, how in asked.items()}
     else:
@@ -193,14 +195,6 @@ def _top(frame: pd.DataFrame, rank: str, depth: float) -> pd.DataFrame:
     top = frame.loc[(frame[rank] >= 0) & (frame[rank] < depth), ["qid", "docno", rank]]
     top = top.set_axis(["qid", "docno", "rank"], axis=1).astype({"qid": object, "docno": object, "rank": np.int64})
     return top.sort_values(["qid", "rank"]).reset_index(drop=True)
-
-
-def _with_systems(plan: Plan, runs: dict[str, pd.DataFrame], controls: dict[str, str | None]) -> tuple[Plan, list[int]]:
-    """A plan of documents with all systems among its rankers, and the place of each system there."""
-    later = {name: runs[name] for name, ranker in controls.items() if ranker is None}
-    if later:
-        plan = plan.with_rankers(**later)
-    return plan, [plan.rankers.index(ranker or name) for name, ranker in controls.items()]
 
 
 def _values(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.answers.scales import ScoreScale
 from pt_active.answers.table import SCORE, Source, answer_table, as_text, judge_columns
-from pt_active.frames.checks import data_frame, how_many, shown
+from pt_active.frames.checks import data_frame, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
@@ -154,11 +154,6 @@ class Answers:
         if (twice := labels.duplicated(["qid", "docno"])).any():
             raise ValueError(f"item {shown(labels['qid'][twice].iloc[0])}: the same answer has different scores")
         return labels
-
-    def __repr__(self) -> str:
-        items = how_many("item", self.table["item"].nunique())
-        runs = f", {self.runs} runs each" if self.runs > 1 else ""
-        return f"Answers of {', '.join(self.systems)} to {items}{runs}; scores {self.scale}"
 
     def _check(self, judge: str) -> None:
         low, high = self.scale.low, self.scale.high

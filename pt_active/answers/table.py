@@ -66,7 +66,12 @@ def answer_table(source: Source) -> pd.DataFrame:
         table[name] = table[name].map(lambda value: str(text_of(value)), na_action="ignore").astype(object)
     if "answer" in table.columns:
         table["answer"] = table["answer"].where(table["answer"].fillna("").str.strip() != "", EMPTY)
-    _check_each_once(table)
+    if (twice := table.duplicated(["item", "system", "run"])).any():
+        row = table[twice].iloc[0]
+        raise ValueError(
+            f"system {shown(row['system'])} has more than one answer to item {shown(row['item'])}; several runs of a "
+            "system need a column run"
+        )
     _check_complete(table)
     table = _with_items_alike(table).sort_values(["item", "system", "run"], ignore_index=True)
     table["docno"] = _docnos(table)
@@ -136,16 +141,6 @@ def as_text(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
-
-
-def _check_each_once(table: pd.DataFrame) -> None:
-    twice = table.duplicated(["item", "system", "run"])
-    if twice.any():
-        row = table[twice].iloc[0]
-        raise ValueError(
-            f"system {shown(row['system'])} has more than one answer to item {shown(row['item'])}; several runs of a "
-            "system need a column run"
-        )
 
 
 def _check_complete(table: pd.DataFrame) -> None:

@@ -148,12 +148,6 @@ class DemoCollection:
     _stock: _Stock
     _seed: int
 
-    def __repr__(self) -> str:
-        return (
-            f"Simulated test collection: {len(self.topics)} queries to judge, {len(self.past_topics)} past queries, "
-            f"{len(self.documents)} documents"
-        )
-
     def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
         """Grade any documents for any queries of the collection, as the simulated judges would.
 

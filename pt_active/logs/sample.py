@@ -80,7 +80,10 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
     topics = drawn.loc[[place_of(seed, qid) for qid in qids]].reset_index(drop=True)
     topics.insert(0, "qid", qids)
     if known is not None:
-        topics = topics.merge(_once_each(known), how="left", on="qid")
+        known = known.drop_duplicates()
+        if (twice := known["qid"].duplicated()).any():
+            raise ValueError(f"the table of queries has different rows for query {shown(known['qid'][twice].iloc[0])}")
+        topics = topics.merge(known, how="left", on="qid")
     return QuerySample(topics, _by_ranker(rows, log.names), number)
 
 
@@ -171,14 +174,6 @@ def _check_traffic(log: Log, place: np.ndarray, traffic: np.ndarray) -> None:
             rows, _ = log.rows(place[wrong][:1])
             where = how_many("query", int(wrong.sum()))
             raise ValueError(f"the traffic of {where} is {says}, as of query {shown(rows['qid'].iloc[0])}")
-
-
-def _once_each(known: pd.DataFrame) -> pd.DataFrame:
-    """A table of queries with one row for each."""
-    known = known.drop_duplicates()
-    if (twice := known["qid"].duplicated()).any():
-        raise ValueError(f"the table of queries has different rows for query {shown(known['qid'][twice].iloc[0])}")
-    return known
 
 
 def _by_ranker(rows: pd.DataFrame, names: Sequence[str] | None) -> dict[str, pd.DataFrame]:

@@ -85,8 +85,12 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: Seed) -> pd.Data
 
 def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     """A plan of one round of documents."""
-    budget = budget_of_documents(arguments)
-    pool = source.pool
+    if arguments.budget is None or arguments.draws is not None:
+        raise ValueError('documents are drawn to a budget: pass budget=, and not draws=, with level="document"')
+    if arguments.replace:
+        raise ValueError('a document is judged once: replace=True does not go with level="document"')
+    within("defensive", arguments.defensive, 0)
+    pool, budget = source.pool, float(arguments.budget)
     graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
     seed = arguments.seed, pool.believed("document")
     rng = np.random.default_rng(seed)
@@ -98,18 +102,8 @@ def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     assessments = worklist(pool, drawn.sample.drawn, drawn.sample.chance(pool.query_of_document), source.frame)
     spent, census = drawn.sample.spent, drawn.certain
     manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
-    manifest = replace(manifest, rounds=(round_entry(drawn, float(arguments.budget or 0)),))
+    manifest = replace(manifest, rounds=(round_entry(drawn, budget),))
     return PlanTables(pool, queries, assessments, manifest, (drawn,))
-
-
-def budget_of_documents(arguments: PlanArguments) -> float:
-    """What the first round may spend."""
-    if arguments.budget is None or arguments.draws is not None:
-        raise ValueError('documents are drawn to a budget: pass budget=, and not draws=, with level="document"')
-    if arguments.replace:
-        raise ValueError('a document is judged once: replace=True does not go with level="document"')
-    within("defensive", arguments.defensive, 0)
-    return float(arguments.budget)
 
 
 def round_entry(drawn: Round, budget: float) -> RoundEntry:
@@ -151,9 +145,12 @@ def extended(tables: PlanTables, budget: float) -> PlanTables:
     """A plan that goes on in its order, or one with another sample that is drawn by the same grades."""
     if tables.rounds[-1].sample.priority is not None:
         return _continued(tables, budget)
-    new, known = _another_round(tables, budget), judged_before(tables.rounds)
-    fresh = new.sample.drawn & ~known
-    new = replace(new, sample=replace(new.sample, spent=float(graded_of(tables).prices.spent(fresh).sum())))
+    graded, arguments, stage = graded_of(tables), tables.manifest.arguments, len(tables.rounds)
+    rng = np.random.default_rng([arguments.seed, tables.pool.believed("document"), stage])
+    new = draw_round(graded, round_settings(arguments, tables.pool.names), budget, rng)
+    not_empty(new.sample.drawn)
+    fresh = new.sample.drawn & ~judged_before(tables.rounds)
+    new = replace(new, sample=replace(new.sample, spent=float(graded.prices.spent(fresh).sum())))
     return _with_rounds(tables, [*tables.rounds, new], [*tables.manifest.rounds, round_entry(new, budget)], fresh)
 
 
@@ -185,15 +182,6 @@ def _continued(tables: PlanTables, more: float) -> PlanTables:
     added = new.sample.drawn & ~last.sample.drawn
     not_empty(added)
     return _with_rounds(tables, [new], [round_entry(new, budget)], added)
-
-
-def _another_round(tables: PlanTables, budget: float) -> Round:
-    """A sample that depends on no other, and on no label."""
-    graded, arguments, stage = graded_of(tables), tables.manifest.arguments, len(tables.rounds)
-    rng = np.random.default_rng([arguments.seed, tables.pool.believed("document"), stage])
-    drawn = draw_round(graded, round_settings(arguments, tables.pool.names), budget, rng)
-    not_empty(drawn.sample.drawn)
-    return drawn
 
 
 def _with_rounds(

@@ -46,7 +46,8 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     for name, value, known in (("rule", rule, RULES), ("ties", ties, TIES)):
         if value not in known:
             raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(known)}")
-    labels = settled_labels(records)
+    each = latest(checked_records(records))
+    labels = _without(each[each["label"].notna()], _waiting(each))
     keys, last = pd.MultiIndex.from_frame(labels[["qid", "docno"]]), (labels["annotator"] == ADJUDICATOR).to_numpy()
     counted = labels[last | ~keys.isin(keys[last])].reset_index(drop=True)
     pairs = counted[["qid", "docno"]].drop_duplicates()
@@ -57,12 +58,6 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     votes = votes_of(item, grade)
     label = most_frequent(votes, ties) if rule == "majority" else middle(votes, ties)
     return pairs.assign(label=label).reset_index(drop=True)
-
-
-def settled_labels(records: pd.DataFrame) -> pd.DataFrame:
-    """The records with a label that count: of each annotator the latest, of documents that wait for nobody."""
-    each = latest(checked_records(records))
-    return _without(each[each["label"].notna()], _waiting(each))
 
 
 def waiting_of(records: pd.DataFrame) -> pd.DataFrame:

@@ -222,20 +222,16 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
     pool, topics = with_string_ids(pool), with_string_ids(data_frame("topics", topics, "qid"))
     if said := unused_weights(topics.columns):
         warnings.warn(f"topics: {said}", stacklevel=3)
-    warn_without_documents(topics["qid"][~among(topics["qid"], id_codes(pool["qid"])[1])])
+    absent = topics["qid"][~among(topics["qid"], id_codes(pool["qid"])[1])]
+    if len(absent):
+        warnings.warn(
+            f"{how_many('topic', len(absent), 'has')} no document from any ranker and "
+            f"{agreeing('is', len(absent))} left out of the pool, so estimates say nothing about {some(absent)}",
+            stacklevel=3,
+        )
     graded = with_query_columns(pool, topics)
     graded.attrs |= attrs
     return graded
-
-
-def warn_without_documents(qids: pd.Series) -> None:
-    """Warn of topics that no ranker answers."""
-    if len(qids):
-        warnings.warn(
-            f"{how_many('topic', len(qids), 'has')} no document from any ranker and "
-            f"{agreeing('is', len(qids))} left out of the pool, so estimates say nothing about {some(qids)}",
-            stacklevel=4,
-        )
 
 
 def worklist(
