@@ -85,17 +85,16 @@ class Runs(pt.Transformer):
         if inp.empty:
             return self._empty(inp)
         topics = with_string_ids(inp)
-        rankings = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
+        asked, rankings = topics["qid"].drop_duplicates(), {}
+        for name, ranker in self.rankers.items():
+            ours = isinstance(ranker, pd.DataFrame)
+            run = ranker if ours else ranker.transform(topics)
+            rankings[name] = ranking_of(run, name, self.depth, asked if ours else None)
         if not self.allow_missing_queries:
             check_same_queries({name: set(each.qids.to_numpy(dtype=object)) for name, each in rankings.items()})
         with working("merging the runs"):
             united = with_query_columns(_union(rankings), topics)
         return united
-
-    def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> RunOrder:
-        if not isinstance(ranker, pd.DataFrame):
-            return ranking_of(ranker.transform(topics), name, self.depth)
-        return ranking_of(ranker, name, self.depth, topics["qid"].drop_duplicates())
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         frames = [each if isinstance(each, pd.DataFrame) else each.transform(inp) for each in self.rankers.values()]
@@ -307,13 +306,8 @@ def _document_columns(rankings: list[RunOrder], places: list[np.ndarray], size: 
     if not any(len(each.columns) for each in rest):
         return {}
     table = pd.concat([each.take(its.rows) for each, its in zip(rest, rankings, strict=True)], ignore_index=True)
-    columns, place = {}, np.concatenate(places)
-    for name, values in table.items():
-        known, source = np.flatnonzero(values.notna()), np.full(size, -1)
-        # Of several values for a row, the last that is written stays: the first run's.
-        source[place[known[::-1]]] = known[::-1]
-        columns[str(name)] = values.reindex(source).array
-    return columns
+    first = table.groupby(np.concatenate(places)).first()
+    return {str(name): values.reindex(np.arange(size)).array for name, values in first.items()}
 
 
 def _with_columns(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
