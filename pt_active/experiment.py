@@ -184,17 +184,16 @@ def _matching_rankers(
     depth = np.inf if None in cutoffs else max(cutoffs)
     frame = pool.document_frame()
     planned = {name: _top(frame, f"rank_{name}", depth) for name in rankers}
-    tops = {name: _top(run, "rank", depth) for name, run in runs.items()}
-    return {
-        name: next((ranker for ranker, other in planned.items() if other.equals(top)), None)
-        for name, top in tops.items()
-    }
+    matching: dict[str, str | None] = {}
+    for name, run in runs.items():
+        top = _top(run, "rank", depth)
+        matching[name] = next((ranker for ranker, other in planned.items() if other == top), None)
+    return matching
 
 
-def _top(frame: pd.DataFrame, rank: str, depth: float) -> pd.DataFrame:
-    top = frame.loc[(frame[rank] >= 0) & (frame[rank] < depth), ["qid", "docno", rank]]
-    top = top.set_axis(["qid", "docno", "rank"], axis=1).astype({"qid": object, "docno": object, "rank": np.int64})
-    return top.sort_values(["qid", "rank"]).reset_index(drop=True)
+def _top(frame: pd.DataFrame, rank: str, depth: float) -> set[tuple[str, str, int]]:
+    seen = frame[(frame[rank] >= 0) & (frame[rank] < depth)]
+    return set(zip(seen["qid"], seen["docno"], seen[rank], strict=True))
 
 
 def _values(

@@ -166,15 +166,11 @@ class Answers:
 
     def _single(self) -> pd.DataFrame:
         """A row for each answer, with the ranks of the systems that gave it."""
-        table = self.table
-        frame = self._described(table).drop_duplicates(["qid", "docno"], ignore_index=True)
-        place = table.groupby(["item", "system"]).cumcount()
-        for name in self.systems:
-            own = table["system"] == name
-            rank = pd.Series(place[own].to_numpy(), pd.MultiIndex.from_frame(table.loc[own, ["item", "docno"]]))
-            at = pd.MultiIndex.from_frame(frame[["qid", "docno"]])
-            frame[f"rank_{name}"] = rank.reindex(at).fillna(-1).to_numpy(dtype=np.int64)
-        return frame
+        table = self.table.rename(columns={"item": "qid"})
+        table["place"] = table.groupby(["qid", "system"]).cumcount()
+        ranks = table.pivot(index=["qid", "docno"], columns="system", values="place").fillna(-1).astype(np.int64)
+        frame = self._described(self.table).drop_duplicates(["qid", "docno"], ignore_index=True)
+        return frame.join(ranks[list(self.systems)].add_prefix("rank_"), on=["qid", "docno"])
 
     def _pairs(self) -> pd.DataFrame:
         """A row for each item, which stands for both answers: the system that is shown first ranks it."""
