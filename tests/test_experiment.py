@@ -91,6 +91,8 @@ def test_unjudged_documents_are_never_silently_zero(plan: Plan, qrels: pd.DataFr
         Experiment({"deep": deep}, plan, qrels, [DCG @ 10])
     frame = Experiment({"deep": deep}, plan, qrels, [DCG @ 10], missing="nonrelevant")
     assert frame.estimator.tolist() == ["snis"]
+    with pytest.warns(UserWarning, match=r"nDCG@10 also depends on documents below the cutoff, and \d+ of the pool"):
+        Experiment(list(demo.runs.values()), plan, qrels, ["nDCG@10"], names=list(demo.runs))
 
 
 def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
@@ -108,16 +110,13 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
     [
         ({"test": "t"}, TypeError, "unexpected keyword argument 'test'"),
         ({"names": ["a", "a"]}, ValueError, "names must be different, one for each of 2 systems, got 'a', 'a'"),
-        ({"missing": "expected"}, ValueError, "unknown missing 'expected'; it is one of error, nonrelevant$"),
         ({"correction": "holm"}, ValueError, "needs a baseline"),
         ({"correction": "tukey", "baseline": 0}, ValueError, "use Plan.rank"),
         ({"correction": "hulm", "baseline": 0}, ValueError, "unknown correction 'hulm'"),
         ({"baseline": []}, ValueError, r"got \[\]"),
         ({"baseline": ["production", 0]}, ValueError, "none twice"),
-        ({"baseline": ["production", "none"]}, ValueError, "unknown baseline 'none'"),
         ({"baseline": "none"}, ValueError, "unknown baseline 'none'"),
         ({"baseline": 7}, ValueError, "unknown baseline 7"),
-        ({"queries": "all"}, ValueError, "queries must be 'these' or 'new', got 'all'"),
         ({"clusters": "qneed"}, ValueError, "there is no column 'qneed'"),
     ],
 )
@@ -128,11 +127,6 @@ def test_bad_arguments(
         Experiment(
             list(demo.runs.values()) if "names" in arguments else demo.runs, plan, qrels, [DCG @ 10], **arguments
         )
-
-
-def test_normalised_measures_warn_of_an_unjudged_pool(demo, plan, qrels) -> None:
-    with pytest.warns(UserWarning, match=r"nDCG@10 also depends on documents below the cutoff, and \d+ of the pool"):
-        Experiment(list(demo.runs.values()), plan, qrels, ["nDCG@10"], names=list(demo.runs))
 
 
 def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:

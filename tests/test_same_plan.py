@@ -55,9 +55,6 @@ DOCUMENTS = (
 """Measures, drawings, and the cost of opening a query."""
 
 
-# --- what is made under each setting --------------------------------------------------------------------------------
-
-
 def digest(*values: Any) -> str:
     return sha256("\n".join(map(str, values)).encode()).hexdigest()[:12]
 
@@ -213,9 +210,6 @@ def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
                     sample.save(path)
                 found[f"saved {name}"] = answers(Plan.load(path), qrels) if saved else said
     return found
-
-
-# --- the comparison ---------------------------------------------------------------------------------------------------
 
 
 def made_under(setting: dict[str, str], folder: Path, saved: Path | None = None) -> dict[str, list[Any]]:

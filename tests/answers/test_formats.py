@@ -33,23 +33,18 @@ def test_inspect() -> None:
     assert {each[6] for each in told} == {0.0, 1.0}
 
 
-def test_lm_evaluation_harness() -> None:
+def test_lm_evaluation_harness_and_promptfoo() -> None:
     rows = read_rows(SAMPLES / "lm_eval.jsonl")
     assert rows[["item", "question", "answer", "reference", "score_exact_match"]].values.tolist() == [
         [0, "Capital of France?", "lol", "Paris", 0.0],
         [1, "Capital of Italy?", "lol", "Rome", 0.0],
     ]
-
-
-def test_promptfoo() -> None:
     answers = Answers(SAMPLES / "promptfoo.json")
     assert answers.systems == ("echo 0", "echo 1", "mock 2", "mock 3")
-    assert answers.table[["item", "question", "answer", "score"]].values.tolist()[:5] == [
+    assert answers.table[["item", "question", "answer", "score"]].values.tolist()[:3] == [
         ["0", "France", "Answer: France", 0.5],
         ["0", "France", "In a word: France", 1],
         ["0", "France", "ANSWER: FRANCE", 0],
-        ["0", "France", "IN A WORD: FRANCE", 0.5],
-        ["1", "Italy", "Answer: Italy", 0],
     ]
 
 

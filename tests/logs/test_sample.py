@@ -201,7 +201,6 @@ MALFORMED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "no file": ({}, {}, "No such file"),
     "no column": ({"a.csv": "qid,docno\nx,d\n"}, UNIFORM, "'a' needs the columns qid, docno, score; it lacks 'score'"),
     "no traffic": ({"a.csv": f"{HEADER}x,d,1,\n"}, {}, f"{NO_NUMBER} 'x'"),
-    "infinite traffic": ({"a.csv": f"{HEADER}x,d,1,inf\n"}, {}, f"{NO_NUMBER} 'x'"),
     "traffic differs": (
         {"a.csv": f"{HEADER}x,d,1,2\nx,e,1,3\n"},
         {},
@@ -216,7 +215,6 @@ MALFORMED: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     ),
     "no Parquet": ({"a.parquet": "hello"}, {}, "DuckDB cannot read the log"),
     "too many": ({"a.csv": f"{HEADER}x,d,1,2\n"}, {"n": 2}, "2 queries are too many: the log has 1 with traffic"),
-    "no number of queries": ({"a.csv": f"{HEADER}x,d,1,2\n"}, {"n": 0}, "n must be"),
     "a query not in the table": (
         {"a.run": LINES, "t.csv": "qid,traffic\nx,2\n"},
         {"weight": "t.csv"},

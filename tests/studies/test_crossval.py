@@ -80,9 +80,6 @@ def result(data) -> LearnerComparison:
     return compared(*data, repeats=2)
 
 
-# --- the test -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("repeats", "folds"), [(1, 2), (1, 5), (1, 8), (3, 2), (2, 4)])
 def test_the_squared_errors_are_unbiased_for_the_correlation_that_they_assume(repeats: int, folds: int) -> None:
     """Enumeration of δ = a C + b E with C and all E of ±1: any two folds have the correlation a²/(a² + b²).
@@ -113,9 +110,6 @@ def test_the_corrected_test_by_its_definition(result: LearnerComparison) -> None
     assert result.pvalue == pytest.approx(2 * stats.t.sf(abs(delta.mean() / error), 5), abs=1e-12)
     half = stats.t.ppf(0.975, 5) * error
     assert result.confidence_interval() == pytest.approx((delta.mean() - half, delta.mean() + half), abs=1e-12)
-
-
-# --- the folds ------------------------------------------------------------------------------------------------------
 
 
 def test_folds_are_even_and_seeded() -> None:
@@ -164,9 +158,6 @@ def test_the_order_of_rows_means_nothing() -> None:
     pd.testing.assert_frame_equal(found.per_query, compared(results, qrels, learners, "nDCG@5").per_query)
 
 
-# --- what learners see ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("validation", [0.0, 0.25])
 def test_a_learner_is_tested_on_queries_that_it_has_not_seen(data, validation: float) -> None:
     diary: list = []
@@ -208,9 +199,6 @@ class Vandal(SignLearner):
 def test_one_learner_cannot_spoil_the_frames_of_the_other(data) -> None:
     spoilt, clean = (compared(*data, {"sign": kind(0), "ridge": ridge()}) for kind in (Vandal, SignLearner))
     pd.testing.assert_frame_equal(spoilt.per_query, clean.per_query)
-
-
-# --- odd and bad input ----------------------------------------------------------------------------------------------
 
 
 def test_queries_without_qrels_are_left_out(data) -> None:
@@ -297,9 +285,6 @@ def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
         with pytest.raises(ValueError, match=message):
             compared(*frames, {"a": SignLearner(0, diary), "b": by_feature(0)}, measure)
     assert diary == []
-
-
-# --- what is shown --------------------------------------------------------------------------------------------------
 
 
 def test_topics_may_come_without_documents(data) -> None:

@@ -202,9 +202,6 @@ def test_documents_are_exported_in_the_order_in_which_they_come(graded, demo: De
     pd.testing.assert_frame_equal(both, drawn_order(more), check_dtype=False)
 
 
-# --- transformers -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("per_query", [0, 2])
 def test_transformers_draw_what_a_plan_draws(per_query: int, graded: pd.DataFrame) -> None:
     cost = UnitCost(per_query=per_query)

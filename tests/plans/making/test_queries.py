@@ -57,13 +57,6 @@ def test_neither_other_queries_nor_the_order_of_rows_move_a_query(qids, seed, ra
     assert order_of(table_of([qids[row] for row in rows], size[rows]), seed) == [x for x in order if x in kept]
 
 
-def test_other_ids_and_other_seeds_are_other_draws() -> None:
-    table, names = table_of([f"q{i}" for i in range(40)], np.ones(40)), [f"q{i}" for i in range(40)]
-    order = order_of(table, 0)
-    assert order != order_of(table, 1)
-    assert [f"x{x}" for x in order] != order_of(table.assign(qid=[f"x{x}" for x in names]), 0)
-
-
 def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     queries = plan.queries
     drawn = queries.q_draws > 0
