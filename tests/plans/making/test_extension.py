@@ -17,7 +17,6 @@ from pt_active.plans.making.documents import clock_of, graded_of, round_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import round_chance
 from pt_active.plans.making.pool import graded_pool
-from pt_active.plans.making.queries import draw, sample_columns
 from pt_active.relevance.costs import Cost
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import Costs
@@ -107,7 +106,6 @@ def test_all_that_is_left_makes_a_census(graded: pd.DataFrame, demo: DemoCollect
 
 
 WAYS = {
-    "queries": ("DCG@3", {"level": "query"}),
     "successive": ("DCG@3", {"level": "document", "design": "successive"}),
     "surprises": ("nDCG@3", {"level": "document", "design": "surprises"}),
     "depth": ("DCG@3", {"level": "document", "design": "depth"}),
@@ -118,10 +116,6 @@ def redrawn(tables: PlanTables, budget: float, seed: int) -> PlanTables:
     """The plan with the sample of another seed."""
     arguments, pool = replace(tables.manifest.arguments, seed=seed), tables.pool
     other = replace(tables, manifest=replace(tables.manifest, arguments=arguments))
-    if not tables.rounds:
-        sample = draw(tables.queries, budget, None, seed, replace=False)
-        columns = sample_columns(sample, pool.query_weight)
-        return replace(other, queries=tables.queries.assign(**columns, q_priority=sample.priority))
     settings, rng = round_settings(arguments, pool.names), np.random.default_rng(seed)
     drawn = draw_round(graded_of(other), settings, budget, rng, clock=clock_of(pool, seed, 0))
     return replace(other, rounds=(drawn,))
@@ -129,13 +123,8 @@ def redrawn(tables: PlanTables, budget: float, seed: int) -> PlanTables:
 
 def estimated(plan: Plan, seen: DocumentPool, label: np.ndarray) -> float:
     """The estimate of a difference that is linear in the labels, int64[N]."""
-    contrast = np.array([1.0, -1.0])
-    if plan.tables.rounds:
-        known = np.where(judged_before(plan.tables.rounds), label, -1)
-        return estimate_rounds(seen, plan.tables.rounds, known, contrast, "difference").value
-    value = seen.values(seen.form.values[label]) @ contrast
-    drawn = plan.queries["q_draws"].to_numpy() > 0
-    return float((seen.weight * value / plan.queries["q_inclusion"].to_numpy())[drawn].sum())
+    known = np.where(judged_before(plan.tables.rounds), label, -1)
+    return estimate_rounds(seen, plan.tables.rounds, known, np.array([1.0, -1.0]), "difference").value
 
 
 @pytest.mark.filterwarnings("ignore:another sample after the parts")
