@@ -10,8 +10,6 @@ import numpy as np
 CONFIDENCE = 0.95  # Confidence level of the interval of the slope
 MISLEADING_SLOPE = 2.0  # The model misleads if the whole interval of the slope lies above this or below its inverse
 MIN_CALIBRATION_DF = 5  # With fewer degrees of freedom, a model is never said to mislead
-# The model misleads if the variance is more than this many times what it promised: errors more than twice as large
-MISLEADING_FACTOR = 4.0
 # If what a model expects differs by less than this share from what labels show, its level counts as right
 _SMALL_PART = 0.05
 _PARTS = {0.1: "a tenth", 0.2: "a fifth", 0.25: "a quarter", 1 / 3: "a third", 0.5: "half", 0.75: "three quarters"}
@@ -87,37 +85,24 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
     centred, deviation = mean - weight @ mean, observed - weight @ observed
     spread = float(weight @ centred**2)
     code, sizes = np.unique(query, return_inverse=True)[1], len(np.unique(query))
-    of_level = np.bincount(code, weights=weight * (deviation - centred))
-    level = {
-        "expected": float(weight @ mean),
-        "observed": float(weight @ observed),
-        "level_error": float(np.sqrt(sizes / (sizes - 1) * of_level @ of_level)) if sizes > 1 else np.nan,
-        "level_degrees": _degrees(of_level),
-    }
+
+    def error_of(parts: np.ndarray) -> tuple[float, float]:
+        """The standard error of a sum over documents, queries being clusters, and its degrees of freedom."""
+        of_query = np.bincount(code, weights=parts)
+        square = float(of_query @ of_query)
+        degrees = round(3 * square**2 / float((of_query**4).sum()) - 1, 9) if square > 0 else 0.0
+        return float(np.sqrt(sizes / (sizes - 1) * square)) if sizes > 1 else np.nan, degrees
+
+    found = weight @ mean, weight @ observed, *error_of(weight * (deviation - centred))
+    level = dict(zip(("expected", "observed", "level_error", "level_degrees"), map(float, found), strict=True))
     if spread <= _MIN_RELATIVE_SPREAD * float(weight @ mean**2) or sizes < 2:
         return Calibration(np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes, **level)
     slope = float(weight @ (centred * deviation)) / spread
-    intercept = float(weight @ observed - slope * (weight @ mean))
     residual = weight * (deviation - slope * centred)
-    of_slope = np.bincount(code, weights=residual * centred / spread)
-    of_intercept = np.bincount(code, weights=residual * (1 - centred * (weight @ mean) / spread))
-    scale = sizes / (sizes - 1)
-    return Calibration(
-        slope=slope,
-        slope_error=float(np.sqrt(scale * of_slope @ of_slope)),
-        intercept=intercept,
-        intercept_error=float(np.sqrt(scale * of_intercept @ of_intercept)),
-        degrees_of_freedom=_degrees(of_slope),
-        n_documents=len(mean),
-        n_queries=sizes,
-        **level,
-    )
-
-
-def _degrees(parts: np.ndarray) -> float:
-    """``3 (Σ u²)²/Σ u⁴ − 1``, u the part of each query in an error; 0 without any."""
-    square = parts @ parts
-    return round(float(3 * square**2 / (parts**4).sum() - 1), 9) if square > 0 else 0.0
+    slope_error, degrees = error_of(residual * centred / spread)
+    intercept_error, _ = error_of(residual * (1 - centred * (weight @ mean) / spread))
+    intercept = float(weight @ observed - slope * (weight @ mean))
+    return Calibration(slope, slope_error, intercept, intercept_error, degrees, len(mean), sizes, **level)
 
 
 @dataclass(frozen=True)
@@ -141,10 +126,7 @@ def calibration_bins(
     rows = []
     for number in range(where.max() + 1):
         here = where == number
-        weight = 1 / chance[here] / (1 / chance[here]).sum()
-        gap = observed[here] - mean[here]
-        parts = np.bincount(np.unique(query[here], return_inverse=True)[1], weights=weight * (gap - weight @ gap))
-        error = np.sqrt(len(parts) / (len(parts) - 1) * parts @ parts) if len(parts) > 1 else np.nan
+        of_bin = calibration(mean[here], observed[here], chance[here], query[here])
         ends = mean[here].min(), mean[here].max()
-        rows.append((*ends, here.sum(), weight @ mean[here], weight @ observed[here], error))
+        rows.append((*ends, here.sum(), of_bin.expected, of_bin.observed, of_bin.level_error))
     return CalibrationBins(*np.array(rows, dtype=float).T)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.inference.estimators import Controls, difference, ratio_or_zero
+from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.residuals import query_residuals
 from pt_active.inference.surprises import FOLDS
 from pt_active.inference.ties import is_rounding
@@ -25,6 +25,8 @@ from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.surprises import cautious_error
+
+MIN_QUERIES_FOR_LINE = 30  # With fewer queries judged from the top, means are not corrected
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,21 @@ def corrected_means(
     """
     if sample.design.nested and len(np.unique(pool.query[sample.design.order])) < MIN_QUERIES_FOR_LINE:
         return mean
-    sides, fold = _sides(pool, mean, contrast @ pool.gradients(mean)), pool.query % FOLDS
+    slopes, chance, fold = contrast @ pool.gradients(mean), sample.chance(pool.query), pool.query % FOLDS
+    sides = np.column_stack([mean, slopes] if pool.form.family == "additive" else [mean])
+    drawn = np.flatnonzero(sample.drawn & (chance < 1) & (slopes != 0))
+    query, chance, error = pool.query[drawn], chance[drawn], (observed - mean)[drawn]
+    root = np.abs(slopes[drawn]) * pool.weight[query] * np.sqrt(1 - chance) / chance
     corrected = mean.copy()
-    for number, line in fitted_lines(pool, sample, mean, observed, contrast).items():
-        here = fold == number
-        corrected[here] += line.shift + (sides[here] - line.centre) @ line.slope
+    for number in range(FOLDS):
+        here, others = fold == number, fold[drawn] != number
+        weight, known = root[others], sides[drawn[others]]
+        if not weight.any():
+            continue
+        centre = weight**2 @ known / (weight @ weight)
+        columns = weight[:, None] * np.column_stack([np.ones(len(weight)), known - centre])
+        shift, *slope = np.linalg.lstsq(columns, weight * error[others], rcond=None)[0]
+        corrected[here] += shift + (sides[here] - centre) @ np.array(slope)
     return np.clip(corrected, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else corrected
 
 
@@ -110,45 +122,6 @@ DOCUMENT_ESTIMATORS: dict[str, Callable[[DocumentPool, TwoPhase, np.ndarray, np.
 model's means corrected by lines through the labels, the model's means as they are, or zero."""
 
 
-MIN_QUERIES_FOR_LINE = 30  # With fewer queries judged from the top, means are not corrected
-
-
-class Line(NamedTuple):
-    """A straight line through the errors of the labels of other queries."""
-
-    shift: float  # Its value at the centre
-    centre: np.ndarray  # float64[1 or 2], what the errors are regressed on, as `_sides` has it, on average
-    slope: np.ndarray  # float64[1 or 2]
-
-
-def fitted_lines(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
-) -> dict[int, Line]:
-    """The line that corrects the means of each part of the queries, by its number; none where there are no labels."""
-    query, chance = pool.query, sample.chance(pool.query)
-    slopes = contrast @ pool.gradients(mean)
-    drawn = np.flatnonzero(sample.drawn & (chance < 1) & (slopes != 0))
-    query, chance, error = query[drawn], chance[drawn], (observed - mean)[drawn]
-    root = np.abs(slopes[drawn]) * pool.weight[query] * np.sqrt(1 - chance) / chance
-    sides, fold = _sides(pool, mean[drawn], slopes[drawn]), query % FOLDS
-    lines = {}
-    for number in range(FOLDS):
-        others = fold != number
-        rows = root[others]
-        if not rows.any():
-            continue
-        centre = (rows[:, None] ** 2 * sides[others]).sum(axis=0) / (rows**2).sum()
-        columns = rows[:, None] * np.column_stack([np.ones(len(rows)), sides[others] - centre])
-        shift, *slope = np.linalg.lstsq(columns, rows * error[others], rcond=None)[0]
-        lines[number] = Line(shift, centre, np.array(slope))
-    return lines
-
-
-def _sides(pool: DocumentPool, mean: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """What errors are regressed on, float64[N, 1 or 2]: the mean, and for additive measures the gradient."""
-    return np.column_stack([mean, slope] if pool.form.family == "additive" else [mean])
-
-
 def document_estimate(
     pool: DocumentPool,
     sample: TwoPhase,
@@ -159,8 +132,8 @@ def document_estimate(
 ) -> DocumentEstimate:
     """Estimate a mean over queries of a contrast of systems [theory 9].
 
-    ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries: `estimators.difference` of queries whose values ``ℓ̃`` are
-    themselves estimated from documents. The variance is estimated by ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of
+    ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries, whose values ``ℓ̃`` are themselves estimated from documents.
+    The variance is estimated by ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of
     queries and ``Σ p² V̂/Π`` for that of documents. It is unbiased for ``depth`` and ``successive``.
 
     Args:
@@ -173,25 +146,23 @@ def document_estimate(
             measures; see `WithinQueries`.
     """
     residuals = query_residuals(pool, sample, mean, observed, contrast, share)
-    queries, values = sample.queries, pool.values(mean)
+    opening, values = sample.opening, pool.values(mean)
     model, size = values @ contrast, np.abs(values) @ np.abs(contrast)
-    weighting = difference(queries, Controls(pool.weight, model))
-    step, weight = queries.of(residuals.step), weighting.weights * queries.of(pool.weight)
-    first = queries.left * (weighting.weights * step) ** 2
-    second = weight * queries.of(residuals.variance)
+    step, weight = residuals.step, ratio_or_zero(pool.weight, opening)
+    first = (1 - opening) * (weight * step) ** 2
+    second = weight * pool.weight * residuals.variance
     parts = np.maximum(first + second, 0.0)
-    query = pool.query[sample.drawn]
-    influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
-    doubts = np.zeros((1, 1)) if residuals.doubt is None else weighting.weights * queries.of(residuals.doubt)
+    influence = (residuals.influence * weight[pool.query])[sample.drawn]
+    doubts = np.zeros((1, 1)) if residuals.doubt is None else weight * residuals.doubt
     return DocumentEstimate(
-        value=float(weighting.estimate(queries.of(model) + step).value),
+        value=float(pool.weight @ model + weight @ step),
         first=float(first.sum()),
         second=max(float(second.sum()), 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
         cautious=max(max(float(each.sum()) ** 2, float(each @ each)) for each in doubts),
-        of_query=model + ratio_or_zero(residuals.step, sample.opening),
-        scale=float(pool.weight @ size + np.abs(weighting.weights) @ queries.of(size + residuals.size)),
+        of_query=model + ratio_or_zero(step, opening),
+        scale=float(pool.weight @ size + weight @ (size + residuals.size)),
         misfit=residuals.misfit,
     )
 

@@ -25,7 +25,7 @@ class QueryResiduals:
     variance: np.ndarray  # float64[m], an estimate of the variance of ``ℓ̃`` given the labels
     influence: np.ndarray  # float64[N], by how much the error of each drawn document moves ``ℓ̃``; not negative
     size: np.ndarray  # float64[m], the sum of the absolute terms of ``step``, those of all systems
-    terms: np.ndarray | None = None  # float64[N], what each label adds to ``ℓ̃``; None if they act together
+    terms: np.ndarray  # float64[N], what each label adds to ``ℓ̃``
     doubt: np.ndarray | None = None  # float64[d, m], how far ``ℓ̃`` depends on each of d choices; None if on none
     misfit: float = 0.0  # See `surprises.misfit`
 
@@ -64,7 +64,7 @@ def _linear(
     parts = influence * error, term**2 * (1 - sample.design.inclusion), each
     step, variance, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
     variance += within.shared_variance(slope, error, m)
-    return QueryResiduals(step, variance, np.abs(influence), size)
+    return QueryResiduals(step, variance, np.abs(influence), size, influence * error)
 
 
 def _by_depth(

@@ -6,7 +6,7 @@ model expects of the rest, and the error of the model in the unit drawn make the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -196,11 +196,7 @@ class Draws:
     least: np.ndarray  # float64[n+1], the smallest R that is possible before the first and after each draw
     most: np.ndarray  # float64[n+1], the largest
     base: np.ndarray  # float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw
-    unjudged: Unjudged = field(default_factory=lambda: Unjudged.none(0))  # What missing labels could have shown
-
-    def __post_init__(self) -> None:
-        if len(self.unjudged.below) < len(self.value):
-            object.__setattr__(self, "unjudged", Unjudged.none(len(self.value)))
+    unjudged: Unjudged  # What missing labels could have shown
 
     @property
     def rounding(self) -> float:

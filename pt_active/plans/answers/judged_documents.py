@@ -292,13 +292,8 @@ class DocumentPlan(LabelledPlan):
             counts = share * np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
             residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
             step += counts * residuals.step
-            if isinstance(seen, RevealedPool):
-                effect += counts[seen.query] * residuals.terms
-                weight += counts[seen.query] * residuals.influence
-            else:
-                pull = share * judged.pull_of_round(each, contrast)
-                effect += pull * (each.observed - each.expected)
-                weight += np.abs(pull)
+            effect += counts[seen.query] * residuals.terms
+            weight += counts[seen.query] * residuals.influence
         total, labelled = weight.sum(), judged.label >= 0
         weight, use = weight / total if total > 0 else weight, labelled & (weight > 0)
         drawn = np.flatnonzero(np.bincount(seen.query[labelled], minlength=len(step)) > 0)
