@@ -28,7 +28,7 @@ from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
-from pt_active.inference.ratios import risk_estimators
+from pt_active.inference.estimators import estimators_of
 from pt_active.inference.replay import share_error
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
@@ -104,7 +104,7 @@ class Case:
     @property
     def methods(self) -> dict[str, str]:
         """Name of an estimator, or of an interval of a share → design."""
-        methods_of_case = dict.fromkeys(risk_estimators(), self.design)
+        methods_of_case = dict.fromkeys(estimators_of("pair"), self.design)
         if len(self.judges) == 1:
             methods_of_case["stratified"] = "stratified"
             if self.loss.proportion:
@@ -283,7 +283,7 @@ def page_table(table: pd.DataFrame, column: str) -> pd.DataFrame:
         of = group.set_index(["model", "method"])[column]
         row = {"": f"{kind}: {risk}"}
         for model in MODELS:
-            row |= {f"{model}, {name}": _cell(of, model, name) for name in (*risk_estimators(), "stratified")}
+            row |= {f"{model}, {name}": _cell(of, model, name) for name in (*estimators_of("pair"), "stratified")}
         row |= {f"passive, {name}": _cell(of, "fair", name) for name in PROPORTION_INTERVALS}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -12,16 +12,10 @@ from pt_active.inference.estimators import (
     MeanEstimate,
     degrees_left,
     estimator_named,
-    estimators_of,
     ratio_or_zero,
 )
 from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
-
-
-def risk_estimators() -> tuple[str, ...]:
-    """The names of the estimators of a risk: those of `estimators.ESTIMATORS` that serve pairs."""
-    return estimators_of("pair")
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ class JudgedPairs(Judged):
         return self.pairs.same_losses(first, second)
 
     def measured(self, contrast: Contrast, how: How) -> Measured:
-        """The risk of a predictor, or the difference of two, a name in `risk_estimators` or ``stratified``."""
+        """The risk of a predictor, or the difference of two, a name in `estimators_of("pair")` or ``stratified``."""
         pairs, name, one, other = self.pairs, how.estimator, contrast.first, contrast.second
         both = [one] if other is None else [one, other]
         for each in both:

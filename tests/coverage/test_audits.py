@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from samples import pool_scores, rows_of
 
-from pt_active.inference.estimators import MeanEstimate, effective_size
+from pt_active.inference.estimators import MeanEstimate, effective_size, estimators_of
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.ratios import (
     Scores,
@@ -17,7 +17,6 @@ from pt_active.inference.ratios import (
     domain_estimate,
     ratio_estimate,
     risk_domain,
-    risk_estimators,
     stratified_mean,
 )
 from pt_active.relevance.introspection import introspection, label_tables
@@ -87,7 +86,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("estimator", risk_estimators())
+@pytest.mark.parametrize("estimator", estimators_of("pair"))
 @pytest.mark.parametrize(("loss", "k", "design"), CASES, ids=str)
 def test_intervals_cover_the_truth_at_100_labels(loss: Loss, k: int, design: str, estimator: str) -> None:
     found, truth = replayed(loss, k, design, estimator)

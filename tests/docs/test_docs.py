@@ -32,8 +32,7 @@ from pt_active.cli.project import KEYS
 from pt_active.demo import collection
 from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
-from pt_active.inference.estimators import ESTIMATORS
-from pt_active.inference.ratios import risk_estimators
+from pt_active.inference.estimators import ESTIMATORS, estimators_of
 from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.inference.weightings import round_estimators
 from pt_active.judging.tools.registry import TOOLS
@@ -239,7 +238,7 @@ LISTED = {
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
     "losses": ("auditing", LOSSES),
     "designs of audits": ("auditing", (*designs.GAP_DESIGNS, designs.STRATIFIED)),
-    "risk estimators": ("auditing", risk_estimators()),
+    "risk estimators": ("auditing", estimators_of("pair")),
     "judging tools": ("judging", TOOLS),
     "rules": ("judging", RULES),
     "keys of the project file": ("data-model", KEYS),

@@ -159,7 +159,7 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
         labels = audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
         pairs = coverage.Pairs.from_frame(frame, judges, case.loss, coverage.UnitCost())
         sample = coverage.judged_sample(pairs, label, case.design, 5)
-        for estimator in coverage.risk_estimators():
+        for estimator in coverage.estimators_of("pair"):
             wanted = audit.compare(labels, estimator) if case.compare else audit.estimate(labels, estimator)["a"]
             found = coverage.inferred(case, sample, estimator, "auto")
             assert found.confidence_interval() == wanted.confidence_interval()

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pt_active.inference.estimators import estimators_of
 from pt_active.inference.intervals import score_interval, score_statistic
 from pt_active.inference.label_model import excess_surprise, fitted, surprise
-from pt_active.inference.ratios import Scores, ratio_estimate, risk_estimators, stratified_mean
+from pt_active.inference.ratios import Scores, ratio_estimate, stratified_mean
 from pt_active.inference.reference import redrawn
 from pt_active.sampling.sample import Sample
 
@@ -107,7 +108,7 @@ def many_samples(seed: int) -> tuple[list[Scores], Sample, np.ndarray]:
     return scores, sample, p
 
 
-@pytest.mark.parametrize("estimator", risk_estimators())
+@pytest.mark.parametrize("estimator", estimators_of("pair"))
 @pytest.mark.parametrize("number", [1, 2])
 def test_many_samples_have_the_estimates_of_each(estimator: str, number: int) -> None:
     scores, sample, p = many_samples(number)

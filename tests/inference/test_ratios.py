@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from samples import pool_scores, rows_of
 
-from pt_active.inference.estimators import MeanEstimate
+from pt_active.inference.estimators import MeanEstimate, estimators_of
 from pt_active.inference.ratios import (
     Domain,
     Scores,
@@ -19,7 +19,6 @@ from pt_active.inference.ratios import (
     linearised,
     ratio_estimate,
     risk_domain,
-    risk_estimators,
     stratified_estimate,
     stratified_mean,
 )
@@ -135,7 +134,7 @@ def test_unknown_estimator() -> None:
             call()
 
 
-@pytest.mark.parametrize("estimator", risk_estimators())
+@pytest.mark.parametrize("estimator", estimators_of("pair"))
 def test_no_drawn_pair_with_a_weight_is_undefined(estimator: str) -> None:
     zero = Scores(np.zeros(3), np.zeros(3), np.full(3, 0.2), np.full(3, 0.5))
     assert np.isnan(ratio_estimate([zero], once(np.ones(3)), plain(3), estimator).value)
@@ -174,7 +173,7 @@ def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> No
     assert found.degrees_of_freedom == pytest.approx(alone.degrees_of_freedom)
 
 
-@pytest.mark.parametrize("estimator", risk_estimators())
+@pytest.mark.parametrize("estimator", estimators_of("pair"))
 @pytest.mark.parametrize("loss", [ZeroOne(), Precision(), Recall(), F1()], ids=str)
 def test_a_census_is_exact(small, estimator: str, loss: Loss) -> None:
     f, y, rho, _, _ = small

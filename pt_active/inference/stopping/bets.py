@@ -65,15 +65,11 @@ class Stakes:
 
 def log_capital(draws: Draws, stakes: Stakes, truth: float = 0.0) -> np.ndarray:
     """The logarithm of the capital of bets that R lies above a value, float64[n], after each draw."""
-    return _logs(draws, stakes, truth)[1]
+    return log_capitals(draws, stakes, truth)[1]
 
 
-def log_capitals_of_bets(draws: Draws, stakes: Stakes, truth: float) -> np.ndarray:
-    """The logarithms of the capitals of the single bets after all draws, float64[J]; see `log_capital`."""
-    return _logs(draws, stakes, truth)[0]
-
-
-def _logs(draws: Draws, stakes: Stakes, truth: float) -> tuple[np.ndarray, np.ndarray]:
+def log_capitals(draws: Draws, stakes: Stakes, truth: float) -> tuple[np.ndarray, np.ndarray]:
+    """The logarithms of the capitals of the single bets after all draws, float64[J], and `log_capital`."""
     from pt_active.inference.stopping._capital import capitals
 
     logs, path = np.log(stakes.share), np.empty(len(draws.value))

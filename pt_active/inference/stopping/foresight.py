@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.inference.stopping.bets import LARGEST_STAKE, Stakes, log_capitals_of_bets
+from pt_active.inference.stopping.bets import LARGEST_STAKE, Stakes, log_capitals
 from pt_active.inference.stopping.draws import Draws, Units
 
 _BLOCKS = 80  # Blocks of draws into which a continuation is divided, at most
@@ -99,7 +99,7 @@ def _proved(
     room = np.maximum(edge[None, :] - distance[:, None], draws.rounding)
     cap = LARGEST_STAKE * ahead.variance / room
     capital = np.zeros(noise.shape)
-    for log, signal in zip(log_capitals_of_bets(side, stakes, sign * claim.value), stakes.signal, strict=True):
+    for log, signal in zip(log_capitals(side, stakes, sign * claim.value)[0], stakes.signal, strict=True):
         bet = np.minimum(signal, cap)
         growth = np.cumsum(bet * score - 0.5 * bet**2 * ahead.information, axis=1)
         capital += np.exp(np.minimum(log + growth, 700.0))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital, log_capitals_of_bets
+from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital, log_capitals
 from pt_active.inference.stopping.draws import Draws, Units
 
 LEVELS = (0.05, 0.2, 0.5, 0.8)
@@ -115,7 +115,7 @@ def test_capital_is_the_product_of_the_definition() -> None:
         shown += (draws.value[t] - draws.base[t]) ** 2 / draws.expected[t]
         assert np.exp(log_capital(draws, STAKES, 0.3)[t]) == pytest.approx(capital.sum())
         part = draws.first(t + 1)
-        np.testing.assert_allclose(np.exp(log_capitals_of_bets(part, STAKES, 0.3)), capital)
+        np.testing.assert_allclose(np.exp(log_capitals(part, STAKES, 0.3)[0]), capital)
 
 
 def test_a_tie_is_not_excluded_by_rounding() -> None:
