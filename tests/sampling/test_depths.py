@@ -98,20 +98,6 @@ def test_every_document_stays_with_the_stated_probability_if_one_query_is_cut(ex
     np.testing.assert_allclose(np.where(drawn, chance, 0.0), stayed)
 
 
-def test_certain_documents_are_cut_only_if_no_two_other_queries_can_be() -> None:
-    """By enumeration: of four queries that could be cut, two would lose documents that were left to chance alone."""
-    indptr, cost = np.array([0, 2, 4, 6, 8]), np.ones(8)
-    inclusion = np.array([1.0, 1.0, 1.0, 0.6, 1.0, 0.3, 1.0, 1.0])
-    drawn, rng = np.ones(8, dtype=bool), np.random.default_rng(0)
-    design = DocumentDesign("depth", np.arange(8), np.ones(4), inclusion)
-    lost = [cut_to_budget(design, Costs(indptr, cost, 0.0), drawn, 1.0, rng) for _ in range(50)]
-    assert {tuple(np.flatnonzero(~stays)) for _, stays in lost} == {(3,), (5,)}
-    for chance, _ in lost:
-        np.testing.assert_array_equal(chance, np.where(np.isin(np.arange(8), [3, 5]), 0.5, 1.0))
-    chance, _ = cut_to_budget(design, Costs(indptr, cost, 0.0), drawn, 2.0, rng)
-    np.testing.assert_array_equal(chance, np.full(8, 0.75))
-
-
 @pytest.mark.parametrize("overhead", [0.0, 2.0])
 def test_weighted_sums_stay_unbiased_if_the_budget_is_tight(overhead: float) -> None:
     """The whole budget is planned, so that half of the draws exceed it, and some by more than any two queries cost."""

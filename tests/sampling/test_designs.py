@@ -104,18 +104,11 @@ def of_design(name, moments, cost, weight, defensive=0.1, uniform=None):
     return sampling_distribution(name, moments, cost, weight, defensive, uniform or moments)
 
 
-def small_pool(grades=4):
-    rng = np.random.default_rng(12)
-    frame = pd.DataFrame({"qid": np.repeat([f"q{x}" for x in range(6)], 5), "docno": [f"d{z}" for z in range(30)]})
-    for s in range(2):
-        frame[f"rank_{s}"] = np.concatenate([rng.permutation(5) for _ in range(6)])
-    frame[[f"grade_{g}" for g in range(grades)]] = rng.dirichlet(np.ones(grades), 30)
-    frame["price"] = rng.uniform(0.5, 3, 30)
-    return frame
-
-
 def test_active_uniform_grades_takes_every_grade_as_equally_likely():
-    frame, measure = small_pool(), parse_measure("DCG@3")
+    rng, measure = np.random.default_rng(12), parse_measure("DCG@3")
+    frame = pd.DataFrame({"qid": np.repeat([f"q{x}" for x in range(6)], 5), "docno": [f"d{z}" for z in range(30)]})
+    frame["rank_0"], frame["rank_1"] = (np.concatenate([rng.permutation(5) for _ in range(6)]) for _ in range(2))
+    frame[[f"grade_{g}" for g in range(4)]], frame["price"] = rng.dirichlet(np.ones(4), 30), rng.uniform(0.5, 3, 30)
     pool = Pool.from_frame(frame, measure, ColumnCost("price"))
     frame[[f"grade_{g}" for g in range(4)]] = 0.25
     flat = Pool.from_frame(frame, measure, ColumnCost("price"))

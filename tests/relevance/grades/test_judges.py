@@ -59,14 +59,6 @@ class TestForms:
             table("bad.csv", "qid,docno,label\n1,a,good\n")
 
 
-def test_a_frame_with_ranks_alone_is_judged():
-    """Scores are features where there are any, and nobody needs them."""
-    frame = pd.DataFrame({"qid": ["1", "1", "2", "2"], "docno": list("abab"), "rank_x": [0, 1, 0, 1]})
-    labels = frame[["qid", "docno"]].assign(label=[1, 0, 1, 0])
-    model = JudgeGrades(labels, 1).fit(frame, labels)
-    assert model.transform(frame)[["grade_0", "grade_1"]].sum(axis=1).tolist() == pytest.approx([1] * 4)
-
-
 class TestWithoutLabelsOfPeople:
     PAIRS = pd.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "a"]})
     NEAR = np.array([[1, 0.4, 0.16], [0.4, 1, 0.4], [0.16, 0.4, 1]]) / np.array([[1.56], [1.8], [1.56]])

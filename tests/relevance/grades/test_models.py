@@ -188,12 +188,6 @@ class TestFeatures:
         assert not run_features(nowhere).any()
         assert not best_rank(nowhere).any()
 
-    def test_the_number_of_rankers_and_their_names_do_not_matter(self):
-        twice = UNION.assign(rank_c=UNION["rank_a"], score_c=UNION["score_a"]).drop(columns=["rank_b", "score_b"])
-        once = UNION.drop(columns=["rank_b", "score_b"])
-        assert run_features(UNION).shape == (len(UNION), 5)
-        assert_allclose(run_features(twice), run_features(once))
-
     @pytest.mark.parametrize(
         ("frame", "message"),
         [
@@ -341,12 +335,6 @@ class TestMixture:
         mixture = MixtureGrades(*(MODELS[name]() for name in names)).fit(RUN, QRELS)
         parts = [fitted(name).transform(UNION)[COLUMNS].to_numpy() for name in names]
         assert_allclose(mixture.transform(UNION)[COLUMNS], rounded_grades(np.mean(parts, axis=0)))
-
-    def test_takes_a_pipeline(self):
-        doubled = pt.apply.generic(lambda run: run.assign(score=run["score"] * 2)) >> OrderedLogitGrades(G)
-        mixture = MixtureGrades(doubled).fit(RUN, QRELS)
-        alone = rounded_grades(fitted("logit").transform(RUN)[COLUMNS].to_numpy())
-        assert_allclose(mixture.transform(RUN)[COLUMNS], alone)
 
     @pytest.mark.parametrize(
         ("models", "message"),
