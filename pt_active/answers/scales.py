@@ -75,12 +75,6 @@ class ScoreScale:
             return ""
         return ",".join(f"score {score:g}" for score in own)
 
-    @property
-    def asked(self) -> str:
-        """What people give: the scores, or where labels are not the scores, each label with what it stands for."""
-        names = self.names().split(",") if self.names() else []
-        return ", ".join(f"{label} ({name})" for label, name in enumerate(names)) or str(self)
-
     def labels(self, values: pd.Series) -> np.ndarray:
         """int64[N], the labels of people's scores; raises a ValueError if one is not on the scale."""
         place = (self._checked(values) - self.low) / self.step

@@ -45,7 +45,7 @@ COMMANDS: Mapping[str, Listed] = {
     "budget": Listed(
         ROAD,
         "plans",
-        "Forecast how many judgments or hours an answer takes.",
+        "Forecast how many judgments an answer takes.",
         "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
     ),

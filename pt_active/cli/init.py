@@ -149,30 +149,27 @@ def project_of_answers(
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
     if pool.exists() and pool != own:
         raise FileExistsError(f"{pool} exists; remove it, or choose another --plan")
-    drawn = answers.drawn()
-    found = _findings(answers, budget, drawn["level"])
+    found = _findings(answers, budget)
     with new_file(pool, replace=pool == own) as unfinished:
         answers.pool.to_parquet(unfinished, index=False)
     values = {
         "measure": answers.measure,
         "pool": pool,
         **({"texts": pool} if "answer" in answers.table.columns else {}),
-        **drawn,
+        **answers.drawn(),
         **({"cost": "column"} if "cost" in answers.table.columns else {}),
         **({"clusters": "qcluster"} if "cluster" in answers.table.columns else {}),
     }
     return found, values | ({"grade-names": names} if (names := answers.scale.names()) else {})
 
 
-def _findings(answers: Answers, budget: float | None, level: str) -> list[Finding]:
+def _findings(answers: Answers, budget: float | None) -> list[Finding]:
     table, pool = answers.table, answers.pool
     items = how_many("item", table["item"].nunique())
     runs = f", {answers.runs} runs each" if answers.runs > 1 else ""
     found = [Finding(name, f"an answer to each of {items}{runs}") for name in answers.systems]
     if len(answers.systems) == 1:
         found.append(Finding("systems", "there is only one, so nothing is compared: its mean score is estimated", True))
-    if shared := len(table) - len(pool) if not answers.scale.prefers else 0:
-        found.append(Finding("same", f"{how_many('answer', shared, 'is')} the same text as another's: judged once"))
     if "answer" not in table.columns:
         found.append(Finding("answers", "there are no texts, so judges see ids alone", True))
     elif empty := int((table["answer"] == EMPTY).sum()):
@@ -184,13 +181,6 @@ def _findings(answers: Answers, budget: float | None, level: str) -> list[Findin
         found.append(Finding("weights", f"items count{told}"))
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = f"{', '.join(judges)}: decides which answers people score, and nothing else" if judges else "no scores"
-    units = (
-        "items, each with all its answers"
-        if level == "query"
-        else "pairs of answers"
-        if answers.scale.prefers
-        else "answers"
-    )
     whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
     if "doc_cost" in pool.columns:
         whole = float(pool["doc_cost"].sum())
@@ -198,9 +188,4 @@ def _findings(answers: Answers, budget: float | None, level: str) -> list[Findin
     share = f"{amount(min(budget, whole))} of {of}" if budget else f"none yet, of {of}"
     if budget:
         share += f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
-    more = [
-        ("scale", f"people give {answers.scale.asked}"),
-        ("LLM judge", said),
-        ("drawn", f"{units}, one after the other"),
-    ]
-    return [*found, *(Finding(*each) for each in more), Finding("budget", share)]
+    return [*found, Finding("LLM judge", said), Finding("budget", share)]

@@ -139,7 +139,7 @@ def budget(
     plan: Path | None = argument(None, "A plan, in place of runs; with labels, it is a pilot.", "PLAN"),
     qrels: list[Path] | None = label_files(None),
 ) -> Answer:
-    """Forecast how many judgments or hours an answer takes, before the first judgment or after a first round."""
+    """Forecast how many judgments an answer takes, before the first judgment or after a first round."""
     cost = prices.of_judging()
     content: dict[str, Any] = {}
     loaded, grades, qrels = None, "", qrels or []

@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pandas as pd
@@ -24,7 +25,6 @@ from pt_active.judging.records import checked_records, qrels_of
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import listening, risk, root_of
-from pt_active.judging.server.sharing import Sharing
 from pt_active.judging.server.store import stored_records
 from pt_active.judging.server.templates import FILES
 
@@ -44,6 +44,12 @@ def site(plan: Plan, demo, tmp_path: Path) -> Site:
 @pytest.fixture
 def client(site: Site) -> TestClient:
     return TestClient(site.application(), base_url="http://judging.test", raise_server_exceptions=False)
+
+
+def started(plan: Plan, folder: Path, *judges: str, **how: Any) -> tuple[TestClient, Site]:
+    """Another site with its client."""
+    site = site_of(plan, folder, judges or ("ann", "ben"), **how)
+    return TestClient(site.application()), site
 
 
 def send(client: TestClient, site: Site, judge: str, *records: dict, **headers: str):
@@ -349,8 +355,7 @@ def test_what_is_no_list_of_records_or_too_large_is_refused(client: TestClient, 
 
 def test_a_label_that_comes_late_counts(plan: Plan, demo, tmp_path: Path) -> None:
     """The judge was away until the document went to another, and the page was loaded again before the label came."""
-    site = site_of(plan, tmp_path, texts=demo.documents, double=0.0)
-    client = TestClient(site.application())
+    client, site = started(plan, tmp_path, texts=demo.documents, double=0.0)
     document = work(client, site, "ann")[0]
     site.campaign.clock.now += 3600
     assert document in work(client, site, "ben")
@@ -476,22 +481,8 @@ def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) 
     assert not state["estimate"]["stop"]
 
 
-def test_the_page_asks_for_no_document_after_the_other(client: TestClient, site: Site, monkeypatch) -> None:
-    """A page of 100,000 documents would take a second."""
-    for document in work(client, site, "ann")[:2]:
-        site.campaign.clock.now += 12
-        send(client, site, "ann", record(document, 1, f"key-{document['docno']}", "judged"))
-
-    def asked(*_: object) -> int:
-        raise AssertionError
-
-    monkeypatch.setattr(Sharing, "wanted", asked)
-    assert "at the present pace, the rest takes" in opened(client, site)
-
-
 def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_path: Path) -> None:
-    site = site_of(plan, tmp_path, texts=demo.documents, double=0.0)
-    client = TestClient(site.application())
+    client, site = started(plan, tmp_path, texts=demo.documents, double=0.0)
     labels = demo.judge(plan.assessments).set_index(["qid", "docno"])["label"]
     number = len(judged_all(client, site, "ann", labels))
     assert site.campaign.sharing.settled == number
@@ -578,8 +569,7 @@ def test_plans_of_one_and_of_many_rankers_have_their_page(graded, tmp_path, rank
     if rankers == 1:
         frame = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
     plan = Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=5)
-    site = site_of(plan, tmp_path, margin=margin)
-    client = TestClient(site.application())
+    client, site = started(plan, tmp_path, margin=margin)
     documents = work(client, site, "ann")
     send(client, site, "ann", *[record(each, 1, f"key-{n:08}") for n, each in enumerate(documents)])
     page = opened(client, site)
