@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 
 from pt_active.cli.answer import (
-    AT_THE_END,
     Answer,
     beside,
     check_new,
@@ -23,7 +22,6 @@ from pt_active.cli.answer import (
 )
 from pt_active.cli.commands import given_words, option, words_of
 from pt_active.cli.options import (
-    MEASURES,
     LabelFiles,
     Labelled,
     Look,
@@ -58,7 +56,7 @@ def status(
     look: Look,
     pair: Pair,
     meant: Meant,
-    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME", **MEASURES),
+    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME"),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
 ) -> Answer:
@@ -237,29 +235,21 @@ def gate(
     labels: LabelFiles,
     pair: Pair,
     meant: Meant,
-    margin: float | None = option(None, "How much worse the first ranker may be; with --better, how much better."),
-    better: bool = option(
-        False, "Whether it must be better, or only not worse by more than the margin.", typed="--better/--non-inferior"
-    ),
-    looks: str | None = option(
-        None,
-        "When you look at the labels: always (at any time) or end (once, when everything is judged; the default for a "
-        "plan without an order).",
-        "NAME",
-        names=(ALWAYS, AT_THE_END),
-    ),
+    look: Look,
+    better: bool = option(False, "Whether it must be better, and not only no worse than by the margin."),
     confidence: float = confidence_level(),
     junit: Path | None = option(None, "A JUnit file to create.", "FILE"),
 ) -> Answer:
     """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
 
-    Pass --queries new to decide for queries like those of the plan, as for a release, or --queries these for its own
-    queries alone; there is no default. With more than two rankers, pass --first and --second.
+    The margin is how much worse the first ranker may be, or with --better how much better it must be. Pass --queries
+    new to decide for queries like those of the plan, as for a release, or --queries these for its own queries alone;
+    there is no default. With more than two rankers, pass --first and --second.
     """
     plan, qrels, records = labels.read()
-    often, asked = Look(looks=looks).of(plan), BETTER if better else NON_INFERIOR
+    often, asked = look.of(plan), BETTER if better else NON_INFERIOR
     about: dict[str, Any] = {**vars(meant), **vars(pair), "records": records}
-    decided = plan.gate(qrels, margin, asked, often, confidence, **about)
+    decided = plan.gate(qrels, look.margin, asked, often, confidence, **about)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     hint = ""

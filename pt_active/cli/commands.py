@@ -30,15 +30,13 @@ class Declared:
     help: str = ""  # ``{}`` stands for the names
     metavar: str = "X"
     names: Collection[str] | Callable[[], Collection[str]] = ()  # the values
-    others: bool = False  # whether other values are allowed
     within: tuple[int, int] | None = None  # the range of a whole number
-    typed: str = ""  # how it is typed, if not as its name with dashes
     rare: bool = False  # whether the help shows it below the others
     argument: bool = False  # whether it is typed without its name
 
     def option(self, name: str, flag: bool) -> Any:
         """The option or argument as typer takes it."""
-        typed = self.typed or f"--{name.replace('_', '-')}"
+        typed = f"--{name.replace('_', '-')}"
 
         def names() -> Collection[str]:
             return self.names() if callable(self.names) else self.names
@@ -47,7 +45,7 @@ class Declared:
             if self.within and value is not None:
                 whole_number(typed, value, *self.within)
             for each in value if isinstance(value, (list, tuple)) else [value]:
-                if each is not None and names() and not self.others and each not in names():
+                if each is not None and names() and each not in names():
                     what = self.metavar if self.argument else typed
                     raise ValueError(f"unknown {what} {shown(each)}; it is one of {', '.join(names())}")
             return value

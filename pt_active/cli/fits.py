@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.cli.files import RunFiles, check_texts, doubts_about, past_labels, read_judges, top_grade, without_text
 from pt_active.cli.options import JudgingCosts
-from pt_active.frames.checks import agreeing, how_many, some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import unused_weights
 from pt_active.frames.strays import lost_zeros
 from pt_active.frames.topics import read_texts, read_topics, with_texts
@@ -63,7 +63,7 @@ def findings(source: RunFiles, measure: str, budget: float | None, prices: Judgi
     if source.texts is not None:
         texts = read_texts(source.texts, docnos=returned["docno"].unique())
         found.append(_of_texts(source.texts, texts, pairs["docno"].drop_duplicates()))
-    found += _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed, queries)
+    found += _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed)
     if gains := gains_of(parsed):
         found.append(Finding("measure", gains))
     for name, run in runs.items():
@@ -128,7 +128,7 @@ def _of_judges(judges: Mapping[str, Any], pairs: pd.DataFrame) -> Iterator[Findi
         yield Finding("past", "no judgments, so the plan guesses grades from ranks and needs more labels")
 
 
-def _of_past(source: RunFiles, qrels: pd.DataFrame, measure: irm.Measure, queries: list[str]) -> Iterator[Finding]:
+def _of_past(source: RunFiles, qrels: pd.DataFrame, measure: irm.Measure) -> Iterator[Finding]:
     """What past judgments tell a grade model."""
     counts = qrels["label"].value_counts().sort_index()
     said = ", ".join(f"{number} of grade {grade}" for grade, number in counts.items())
@@ -146,9 +146,6 @@ def _of_past(source: RunFiles, qrels: pd.DataFrame, measure: irm.Measure, querie
         judged = top.merge(qrels, on=["qid", "docno"], how="left")["label"].notna().mean()
         said = f"{judged:.0%} of the top {depth} of the past runs has a label"
         yield Finding("past", said, bool(judged < MIN_JUDGED_SHARE))
-    if known := len(set(qrels["qid"]) & set(queries)):
-        said = f"{known} of the queries to compare on {agreeing('has', known)} labels already"
-        yield Finding("past", f"{said}; the grade model learns from them too")
 
 
 def gains_of(measure: irm.Measure) -> str:

@@ -13,7 +13,7 @@ from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import of_every_command, option
 from pt_active.cli.files import RunFiles, named_files
 from pt_active.cli.fits import Finding, findings
-from pt_active.cli.options import MEASURES, JudgingCosts, Meant
+from pt_active.cli.options import JudgingCosts, Meant
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.checks import how_many, positive
@@ -35,15 +35,15 @@ COMMENTS = (
 class Made:
     """What is made, now and by pt-active plan."""
 
-    folder: Path = option(Path("my-plan"), "The folder that pt-active plan will create.", "DIR", typed="--plan")
-    measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME", **MEASURES)
+    plan: Path = option(Path("my-plan"), "The folder that pt-active plan will create.", "DIR")
+    measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME")
     budget: float | None = option(None, "The most documents that people can judge; left out, budget advises.")
     project: Path | None = of_every_command(None)
 
 
 def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answer:
     """Check that your files fit together, and record them in pt-active.toml."""
-    folder, out, measure, budget = made.folder, made.project or FILE, made.measure, made.budget
+    folder, out, measure, budget = made.plan, made.project or FILE, made.measure, made.budget
     budget = None if budget is None else positive("budget", budget)
     before = _before(out, bool(given.answers))
     if given.answers:

@@ -265,14 +265,14 @@ def export(
 def import_(
     tool: str = argument(MISSING, "One of {}.", "TOOL", names=TOOLS),
     files: list[Path] = argument(MISSING, "A file that the tool exported.", "FILE"),
-    folder: Path = option(MISSING, "The folder of the plan.", "PLAN", typed="--plan"),
+    plan: Path = option(MISSING, "The folder of the plan.", "PLAN"),
     out: Path = option(MISSING, "The file of records to create: .jsonl or .parquet.", "FILE"),
     grade_names: str | None = of_every_command(None),
     annotator: str = option("", "The judge, if the file names none.", "NAME"),
 ) -> Answer:
     """Turn the export of a judging tool into records: who gave which grade to which document, and when."""
     check_new(out)
-    loaded = Plan.load(folder)
+    loaded = Plan.load(plan)
     records = import_records(tool, files, loaded, GradeNames.parsed(grade_names), annotator)
     if records.empty:
         raise ValueError(f"{', '.join(map(str, files))}: nothing is judged")
@@ -282,4 +282,4 @@ def import_(
     content = {"file": str(out), "records": len(records), **counts, "annotators": people}
     said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     text = f"{how_many('record', len(records))} of {how_many('annotator', people)} in {out}: {said}."
-    return Answer(content, text, next_look(loaded, folder, out))
+    return Answer(content, text, next_look(loaded, plan, out))

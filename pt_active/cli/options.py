@@ -27,9 +27,6 @@ from pt_active.relevance.costs import COSTS, Cost
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 
-MEASURES = {"names": ("DCG@10", "ERR@10", "nDCG@10", "P@10", "RBP", "RR", "AP"), "others": True}
-"""The measures that shells offer for ``--measure``; any other name that PyTerrier knows is accepted too."""
-
 
 def cost_names() -> list[str]:
     """The values of ``--cost``: the costs whose arguments include ``per_query``."""

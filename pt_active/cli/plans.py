@@ -15,7 +15,6 @@ from pt_active.cli.commands import argument, given_words, of_every_command, opti
 from pt_active.cli.files import PoolFiles, texts_for
 from pt_active.cli.fits import whole_pools
 from pt_active.cli.options import (
-    MEASURES,
     JudgingCosts,
     LabelFiles,
     Meant,
@@ -46,7 +45,7 @@ _NO_MEASURE = "pass what to estimate, such as --measure DCG@10"
 class Sampling:
     """How a plan samples."""
 
-    measure: str | None = option(None, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME", **MEASURES)
+    measure: str | None = option(None, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME")
     budget: float | None = option(None, "The most that judging may cost; by default each document costs 1.")
     level: str | None = option(
         None,
@@ -124,7 +123,7 @@ class Wanted(Meant):
     difference: float | None = option(None, "The difference that you want to find.")
     budget: list[float] | None = option(None, "A budget to forecast; you may pass several.")
     confidence: float = confidence_level()
-    measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME", **MEASURES)
+    measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME")
 
     def __post_init__(self) -> None:
         super().__post_init__()

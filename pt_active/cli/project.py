@@ -41,7 +41,7 @@ _OF_A_KIND = {
 KEYS = {key: kind for kind, keys in _OF_A_KIND.items() for key in keys.split()}
 """Key of the file → what its value must be. A key is called as the option is, but for those of `_OTHER_NAMES`."""
 
-_OTHER_NAMES = {"run": "runs", "qrels": "labels", "folder": "plan"}
+_OTHER_NAMES = {"run": "runs", "qrels": "labels"}
 """Argument of a command → key, where the key is not the name of the option."""
 
 _COLLECTION = "run pool topics texts train_run train_qrels grades judge max_grade unjudged depth cost per_query"
@@ -49,7 +49,7 @@ _COLLECTION = "run pool topics texts train_run train_qrels grades judge max_grad
 _LABELLED = "plan qrels confidence grade_names queries clusters"
 
 _OF_COMMANDS = {
-    "init": "folder run topics texts train_run train_qrels judge max_grade depth measure budget queries clusters",
+    "init": "plan run topics texts train_run train_qrels judge max_grade depth measure budget queries clusters",
     "plan": f"out measure budget seed level design defensive {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
@@ -110,7 +110,8 @@ class Project:
         takes = ("texts",) if "extend" in typed else COMMANDS[command]
         if "extend" in typed and not self._is_plan(typed["extend"]):
             return {}
-        if "demo" in typed or ("plan" in typed and not ("plan" in takes and self._is_plan(typed["plan"]))):
+        other = "plan" in typed and command != "init" and not ("plan" in takes and self._is_plan(typed["plan"]))
+        if "demo" in typed or other:
             return {}
         displaced = {each for rival, *others in _RIVALS if rival in typed for each in others}
         taken = {}

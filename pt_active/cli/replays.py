@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.commands import argument, option
 from pt_active.cli.files import RunFiles, grade_in_use, united
-from pt_active.cli.options import MEASURES, design_choices, random_seed
+from pt_active.cli.options import design_choices, random_seed
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import MAX_WHOLE, how_many, some
 from pt_active.frames.columns import grade_columns
@@ -36,7 +36,7 @@ MAX_REPETITIONS = 1_000_000  # The most samples of a design: all estimates are k
 
 def simulate(
     pool: Path | None = argument(None, "A Parquet pool with a label for each document, in place of --run.", "POOL"),
-    measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME", **MEASURES),
+    measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME"),
     run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE"),
     qrels: Path | None = option(None, "The judgments of the runs.", "FILE"),
     depth: int | None = option(None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),

@@ -107,7 +107,7 @@ def test_pipelines_get_one_case(gate, tmp_path, labels, words, code, kind) -> No
     [
         ((), "--margin is needed: by how much may the candidate be worse?"),
         (("--margin", "-1"), "--margin must be a number from 0, got -1"),
-        (("--margin", "0.1", "--looks", "daily"), "unknown --looks 'daily'; it is one of always, end"),
+        (("--margin", "0.1", "--looks", "daily"), "unknown --looks 'daily'; it is one of always, obrien-fleming, end"),
         (("--margin", "0.1", "--junit", "nowhere/gate.xml"), "nowhere"),
     ],
 )
