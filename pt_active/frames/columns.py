@@ -32,9 +32,8 @@ def with_string_ids(frame: pd.DataFrame, place: str = "row") -> pd.DataFrame:
         text = frame[column].str
         wrong = np.asarray((text.strip() == "") | text.contains("\0", regex=False), dtype=bool)
         if wrong.any():
-            row = int(np.argmax(wrong))
             expected = f"a {column} that is text or a whole number, not empty and without NUL"
-            raise unfit(place_of(frame.index[row], place), expected, shown(given.iloc[row]))
+            raise unfit(place_of(frame.index[wrong][0], place), expected, shown(given[wrong].iloc[0]))
     return frame
 
 
@@ -71,10 +70,10 @@ def refuse_rows(
     """Raise if any row is marked in ``wrong``, bool[N], naming the first by its index."""
     marked = np.asarray(wrong, dtype=bool)
     if marked.any():
-        row, at = frame.iloc[int(np.argmax(marked))], frame.index[int(np.argmax(marked))]
+        row = frame[marked].iloc[0]
         a = "an" if column[0] in "aeiou" else "a"
         of = f"{a} {column} that is {expected}, for {document_of(row['qid'], row['docno'])}"
-        raise unfit(place_of(at, place), of, shown(row[column]))
+        raise unfit(place_of(row.name, place), of, shown(row[column]))
 
 
 def place_of(label: object, unit: str = "row") -> str:
@@ -144,7 +143,7 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = ~np.isin(values, (0.0, 1.0))
     if wrong.any():
-        row = frame.iloc[int(np.argmax(wrong))]
+        row = frame[wrong].iloc[0]
         got = f"{shown(row[column])} for {document_of(row['qid'], row['docno'])}"
         raise unfit(f"slice {column!r}", "values that are true or false", got)
     if not values.any():
@@ -162,9 +161,9 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """Raise if a row of grade probabilities, float64[N, G+1], is not a distribution."""
     wrong = ~((grades >= 0).all(axis=1) & (np.abs(grades.sum(axis=1) - 1) <= 1e-6))
     if wrong.any():
-        z = int(np.argmax(wrong))
-        such = document_of(frame["qid"].iloc[z], frame["docno"].iloc[z])
-        broken = f"those of {how_many('document', int(wrong.sum()))} are not, such as {such}: {grades[z].tolist()}"
+        row = frame[wrong].iloc[0]
+        such = f"{document_of(row['qid'], row['docno'])}: {grades[wrong][0].tolist()}"
+        broken = f"those of {how_many('document', int(wrong.sum()))} are not, such as {such}"
         raise ValueError(f"grade probabilities must be at least 0 and sum to 1; {broken}")
 
 

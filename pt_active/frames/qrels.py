@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from pt_active.frames import checks
-from pt_active.frames.checks import agreeing, how_many, shown, some
+from pt_active.frames.checks import agreeing, data_frame, document_of, how_many, shown, some
 from pt_active.frames.columns import as_numbers, refuse_rows, with_string_ids
 from pt_active.frames.ids import first_rows, id_codes
 from pt_active.frames.strays import NO_STRAYS, Strays, not_found
@@ -33,7 +32,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None, place: str 
     if twice.any():
         row = qrels[twice].iloc[0]
         labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
-        raise ValueError(f"qrels: {checks.document_of(row.qid, row.docno)} has different labels: {labels}")
+        raise ValueError(f"qrels: {document_of(row.qid, row.docno)} has different labels: {labels}")
     return qrels
 
 
@@ -45,10 +44,7 @@ def check_highest_grade(qrels: pd.DataFrame, max_grade: int) -> None:
 
 def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
     """The columns ``qid, docno, label`` of judgments, unchanged."""
-    columns = ["qid", "docno", "label"]
-    if missing := set(columns) - set(checks.data_frame("qrels", qrels).columns):
-        raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
-    return qrels[columns]
+    return data_frame("qrels", qrels, "qid", "docno", "label")[["qid", "docno", "label"]]
 
 
 MISSING_POLICIES = ("error", "nonrelevant")

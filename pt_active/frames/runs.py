@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, how_many, shown, some
+from pt_active.frames.checks import data_frame, how_many, shown
 from pt_active.frames.columns import as_numbers, check_pairs, finite_numbers, with_string_ids
 from pt_active.frames.ids import Texts, id_codes, numbered, texts
 
@@ -42,9 +42,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
 def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None, topics: pd.Series | None = None) -> RunOrder:
     """The order of a run as `ordered_run` gives it, or of its rows for some topics, without moving rows."""
     what = f"run {shown(name)}"
-    if missing := {"qid", "docno", "score"} - set(data_frame(what, run).columns):
-        raise ValueError(f"{what} needs the columns qid, docno, score; it lacks {some(sorted(missing))}")
-    if run.empty:
+    if data_frame(what, run, "qid", "docno", "score").empty:
         raise ValueError(f"{what} is empty")
     if depth is not None and depth < 1:
         raise ValueError(f"depth must be at least 1, got {depth}")

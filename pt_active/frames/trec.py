@@ -41,7 +41,7 @@ class Layout(NamedTuple):
         return f"{len(self.columns)} columns, {' '.join(self.columns)}"
 
 
-RUN = Layout(("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "rank", "score"), ("rank", "score"))
+RUN = Layout(("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "score", "rank"), ("rank", "score"))
 QRELS = Layout(("qid", "iteration", "docno", "label"), ("qid", "docno", "label"), ("label",))
 
 
@@ -69,9 +69,7 @@ def read_run(path: str | Path) -> pd.DataFrame:
                 _warn_if_cut(frame["qid"], path)
             frame["score"] = finite_numbers(frame, "score", place)
             check_pairs(frame, "the run", place=place)
-        run = ordered_run(frame, str(path))
-    first = ["qid", "docno", "score", "rank"]
-    return run[first + [name for name in run.columns if name not in first]]
+        return ordered_run(frame, str(path))
 
 
 def _warn_if_cut(qid: pd.Series, path: str | Path) -> None:

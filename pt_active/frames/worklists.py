@@ -5,8 +5,6 @@ Each format is one entry of `FORMATS`. Tables are read by `pt_active.judging.fil
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -65,15 +63,12 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
     """
     if format not in tuple(FORMATS):
         raise ValueError(f"format must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
-    path = file_path("path", path)
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     if data_frame("assessments", assessments, "qid", "docno").empty:
         raise ValueError("assessments: there is nothing to judge, the frame is empty")
     worklist = with_string_ids(assessments)
     check_pairs(worklist, "assessments")
     worklist = worklist[[name for name in (*_SHOWN, "label") if name in worklist.columns]]
-    write_file(path, FORMATS[format].write(worklist))
+    write_file(file_path("path", path), FORMATS[format].write(worklist))
 
 
 def judgments_in(source: Source, check: Callable[[pd.Series], None]) -> pd.DataFrame:
@@ -190,8 +185,6 @@ def _read_opensearch(source: Source) -> pd.DataFrame:
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"expected {wanted}: query, and ratings with docId and rating") from error
-    if wrong := [row["docno"] for row in rows if not isinstance(row["docno"], str) or not row["qid"]]:
-        raise ValueError(f"expected a query and a docId that are texts, got docId {shown(wrong[0])}")
     places = [f"rating {number}" for number in range(1, len(rows) + 1)]
     return pd.DataFrame(rows, places, _JUDGED, dtype=object)
 

@@ -9,8 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many
-from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.columns import check_pairs, finite_numbers, with_string_ids
 from pt_active.frames.qrels import (
     check_policy,
     checked_qrels,
@@ -253,8 +252,6 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:
     """``qid, docno, label`` with string ids, each pair once, and labels that are real numbers."""
     known = with_string_ids(label_columns(qrels)).drop_duplicates()
-    label = pd.to_numeric(known["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    if unusable := int((~np.isfinite(label)).sum()):
-        raise ValueError(f"qrels: labels must be finite numbers; {how_many('label', unusable, 'is')} not")
+    known = known.assign(label=finite_numbers(known, "label"))
     check_pairs(known, "the qrels")
-    return known.assign(label=label)
+    return known

@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import data_frame, some
 from pt_active.frames.columns import grade_columns, ranker_names, slice_rows, with_string_ids
 from pt_active.inference import statistics
 from pt_active.inference.statistics import Area, Statistic
@@ -147,9 +147,7 @@ class PairInstances(_Drawable):
             raise ValueError(
                 f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} then"
             )
-        if absent := {"qid", "docno"} - set(frame.columns):
-            raise ValueError(f"the pairs need the columns qid, docno; they lack {some(sorted(absent))}")
-        if frame.empty or len(grade_columns(frame.columns)) < 2:
+        if data_frame("pool", frame, "qid", "docno").empty or len(grade_columns(frame.columns)) < 2:
             raise ValueError("the pairs need rows, and the predictor's probabilities in grade_0, grade_1, …")
         frame = checked_pairs(frame, "the pairs").reset_index(drop=True)
         instances = cls(frame, np.arange(len(frame)), label_model(frame), measure)

@@ -261,9 +261,11 @@ def test_malformed_json_lines_are_named(write, line, complaint):
 def test_parquet_frames(tmp_path):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"qid": [1, 1], "docno": ["a", "b"], "score": [1, 2], "query": "lamp"}).to_parquet(path)
-    run = read_run(path)
-    assert list(run.columns) == ["qid", "docno", "score", "rank", "query"]
-    assert run.to_numpy().tolist() == [["1", "b", 2, 0, "lamp"], ["1", "a", 1, 1, "lamp"]]
+    run = read_run(path)[["qid", "docno", "score", "rank", "query"]]
+    assert run.to_numpy().tolist() == [
+        ["1", "b", 2, 0, "lamp"],
+        ["1", "a", 1, 1, "lamp"],
+    ]
     assert read_topics(path)[["qid", "query"]].to_dict("list") == {"qid": ["1"], "query": ["lamp"]}
     with pytest.raises(ValueError, match=r"a\.parquet: expected the columns 'qid', 'docno', 'label'; missing: 'label'"):
         read_qrels(path)

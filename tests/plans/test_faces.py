@@ -220,7 +220,7 @@ def test_missing_labels_are_named_and_never_zeros_by_stealth(kind: str, made: di
             lambda q: q.assign(qid="other-" + q.qid),
             "no label belongs to a (sampled document|drawn document|drawn pair)",
         ),
-        (lambda q: q.drop(columns="label"), "they lack 'label'"),
+        (lambda q: q.drop(columns="label"), "it lacks 'label'"),
         (lambda q: q.iloc[:0], "the qrels hold no judgment: they are empty, or all labels are negative"),
         (lambda q: q.assign(label=-1), "the qrels hold no judgment: they are empty, or all labels are negative"),
         (lambda q: pd.concat([q, q.assign(label=(q.label + 1) % 3)]), "more than one label|different labels"),
