@@ -7,7 +7,6 @@ but for white space at the ends of lines.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import importlib
@@ -16,7 +15,6 @@ import io
 import re
 import shlex
 import warnings
-from collections import defaultdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +35,7 @@ from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.inference.weightings import round_estimators
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.plans.making.judgments import RULES
-from pt_active.relevance import costs, measures
+from pt_active.relevance import measures
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.losses import LOSSES
@@ -206,12 +204,6 @@ def test_docstrings_cite_sections_of_the_appendix():
     assert cited - set(sections) == set()
 
 
-def test_a_picture_is_described_in_words():
-    described = re.findall(r"!\[([^\]]*)\]\(", "".join(page.read_text(encoding="utf-8") for page in PAGES))
-    assert len(described) > 10
-    assert [text for text in described if len(text.split()) < 7] == []
-
-
 def test_the_first_page_lists_all_others():
     index = (DOCS / "index.rst").read_text(encoding="utf-8")
     assert all(target.startswith("https://") for target in re.findall(r"`[^`<]+<([^>`]+)>`_", index))
@@ -254,27 +246,6 @@ def test_every_registered_name_has_its_row(what):
         assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
 
 
-def printed_labels():
-    """The labels of what is printed: the first of each pair in the functions that collect facts, and those of plans."""
-    for path in (ROOT / "pt_active").rglob("*.py"):
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(function, ast.FunctionDef) and "facts" in function.name:
-                for pair in ast.walk(function):
-                    if isinstance(pair, ast.Tuple) and len(pair.elts) == 2 and isinstance(pair.elts[0], ast.Constant):
-                        yield pair.elts[0].value
-    for page in PAGES:
-        for block in blocks(page):
-            if block.text.startswith(("Plan for ", "Grades of ", "Grade model on ")):
-                yield from re.findall(r"^  ([a-z][a-z ]*?) {2,}\S", block.text, flags=re.MULTILINE)
-
-
-def test_every_label_is_in_the_glossary():
-    rows = re.findall(r"^\| `([^`]+)` \|", (DOCS / "glossary.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    labels = {label for label in printed_labels() if isinstance(label, str)}
-    assert len(labels) > 30
-    assert labels <= set(rows)
-
-
 def test_every_method_has_its_name_test_and_example():
     page = (DOCS / "methods.md").read_text(encoding="utf-8")
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
@@ -304,89 +275,10 @@ def names_used(cell):
         yield value[1] if value else re.sub(r"[(=].*", "", name).split(".")[-1]
 
 
-def test_the_grade_models_and_costs_are_described():
-    concepts = (DOCS / "concepts.md").read_text(encoding="utf-8")
-    names = [n for n in pt_active.__all__ if n.endswith(("Grades", "Cost"))]
-    assert set(costs.__dict__) >= {n for n in names if n.endswith("Cost")}
-    for name in names:
-        assert f"\n| `{name}`" in concepts, name
-
-
 def test_the_page_of_the_api_is_that_of_the_docstrings():
     api = loaded(ROOT / ".ci" / "api.py")
     assert (DOCS / "api.md").read_text(encoding="utf-8") == api.page(), "python .ci/api.py makes the page again"
     assert {name.split(".")[0] for names in api.NAMES.values() for name in names.split()} >= set(pt_active.__all__)
-
-
-PACKAGE = DOCS.parent
-FILE_ENDINGS = ("parquet", "json", "csv", "py", "jinja")
-OTHER_PACKAGES = ("pt", "pyterrier", "ir_measures")
-TEXTS = [*PAGES, *sorted(PACKAGE.rglob("*.py"))]
-
-
-def modules_by_last_part():
-    """Last part of a module's name → the modules that end so."""
-    found = defaultdict(list)
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        parts = parts[:-1] if parts[-1] == "__init__" else parts
-        if parts[-1] != "__main__":
-            found[parts[-1]].append(".".join(parts))
-    return found
-
-
-def documentation_of(path):
-    """The text of a page, or the docstrings of a file, also those under attributes."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".md":
-        return text
-    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
-    return "\n".join(str(node.value.value) for node in nodes)
-
-
-def variables_of(page):
-    """The names that the examples of a page assign: `plan.rank` in its text is then an attribute of that value."""
-    if page.suffix != ".md":
-        return set()
-    trees = [ast.parse(block.text) for block in blocks(page) if block.language == "python"]
-    return {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def test_names_in_modules_exist():
-    """Each `module.name` in a page or docstring exists in one of the modules whose name ends in ``module``.
-
-    So do `module` in `folder.module`, and the attribute or field in `module.Class.field`. Names of files, of other
-    packages and of variables in the page's examples are left out.
-    """
-    modules, missing = modules_by_last_part(), []
-    for path in TEXTS:
-        others = {*OTHER_PACKAGES, *variables_of(path)}
-        for name in re.findall(r"(?<!`)`([a-z_]+(?:\.\w+)+)`(?!`)", documentation_of(path)):
-            parts = name.split(".")
-            if parts[-1] not in FILE_ENDINGS and parts[0] not in others and not exists(parts, modules):
-                missing.append(f"{path.name}: {name}")
-    assert missing == []
-
-
-def exists(parts, modules):
-    """Whether a dotted name is a module of the package, or stands in one, however the name is cut in two."""
-    for cut in range(1, len(parts) + 1):
-        ending = "." + ".".join(parts[:cut])
-        for module in modules.get(parts[cut - 1], ()):
-            if f".{module}".endswith(ending) and holds(importlib.import_module(module), parts[cut:]):
-                return True
-    return False
-
-
-def holds(owner, names):
-    """Whether an attribute of an attribute … exists; a field of a dataclass counts, though its class may lack it."""
-    for name in names:
-        if name in getattr(owner, "__dataclass_fields__", ()):
-            return name == names[-1]
-        if not hasattr(owner, name):
-            return False
-        owner = getattr(owner, name)
-    return True
 
 
 @pytest.mark.slow

@@ -15,12 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ir_datasets.util import Download, RequestsDownload
 from threadpoolctl import threadpool_limits
-
-from pt_active import DCG, OrderedLogitGrades
-from pt_active.plans.making.pool import Pool
-from pt_active.studies.simulate import labelled_population
 
 SCRIPTS = Path(__file__).parents[2] / "data_scripts"
 
@@ -126,11 +121,6 @@ def test_the_manifest_says_what_the_pool_was_made_of(letor, folder, capsys):
     assert str(folder) not in str(found)
 
 
-def test_folds_have_the_numbers_that_they_are_given(letor):
-    pool = run("letor_to_pool", "--fold", "4=s1.txt", "--fold", "2=s2.txt.gz", "--ranker", "x=1")
-    assert pool.groupby("fold")["qid"].unique().map(list).to_dict() == {4: ["10", "11", "12"], 2: ["7"]}
-
-
 def test_ties_go_by_docno_descending_at_single_precision(folder):
     rows = [(qid, doc, np.random.default_rng(qid * 9 + doc).integers(0, 3)) for qid in (1, 2) for doc in range(12)]
     lines = [f"0 qid:{qid} 1:{1 + value * 1e-9:.10f} 2:{value} # docid = d{doc}" for qid, doc, value in rows]
@@ -171,18 +161,6 @@ def test_learned_rankers_learn_on_the_training_fold_and_come_out_the_same(learna
     pd.testing.assert_frame_equal(pool.drop(columns="label"), again.drop(columns="label"))
 
 
-def test_learners_see_whole_queries_up_to_a_limit(learnable, monkeypatch):
-    script = importlib.import_module("letor_to_pool")
-    monkeypatch.setattr(script, "MAX_TRAINING_DOCUMENTS", 55)
-    seen = []
-    monkeypatch.setattr(script, "learned", lambda _, features, *__: seen.append(features) or (lambda x: x[:, 0]))
-    pool = run("letor_to_pool", *learnable, "--ranker", "f=forest")
-    of_query = {tuple(row): qid for qid, row in zip(pool["qid"], pool["features"], strict=True)}
-    counts = pd.Series([of_query[tuple(row)] for row in seen[0]]).value_counts()
-    assert counts.tolist() == [10] * 5
-    assert set(counts.index) <= set(pool.loc[pool["fold"] == 1, "qid"])
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays(learnable, order):
     array = np.load("fold1.npy")
@@ -195,26 +173,6 @@ def test_arrays(learnable, order):
         assert part["qid"].tolist() == [f"{qid + shift:g}" for qid in array[:, 1]]
         assert part["label"].tolist() == array[:, 0].tolist()
         np.testing.assert_array_equal(np.stack(part["features"]), array[:, 2:].astype(np.float32))
-
-
-def test_a_pool_can_be_graded_and_replayed(learnable):
-    pool = run("letor_to_pool", *learnable, "--ranker", "a=1", "--ranker", "b=2")
-    past, rest = pool[pool["fold"] == 1], pool[pool["fold"] == 2]
-    graded = OrderedLogitGrades(2).fit(past.drop(columns="label"), past[["qid", "docno", "label"]]).transform(rest)
-    assert len(Pool.from_frame(graded, DCG @ 10).qids) == 20
-    assert labelled_population(graded, DCG @ 5).truth > 0
-
-
-def test_sizes_of_queries(folder):
-    (folder / "a.txt").write_text("1 1:1\n0 1:2\n2 1:3\n")
-    (folder / "a.query").write_text("2\n1\n")
-    (folder / "b.txt").write_text("1 2:1\n")
-    (folder / "b.query").write_text("1\n")
-    words = ("a.txt", "b.txt", "--query-sizes", "a.query", "--query-sizes", "b.query", "--ranker", "x=1")
-    pool = run("letor_to_pool", *words)
-    assert pool["qid"].tolist() == ["1-0", "1-0", "1-1", "2-0"]
-    assert pool["rank_x"].tolist() == [1, 0, 0, 0]
-    assert set(manifest()["sources"]) == {"a.txt", "b.txt", "a.query", "b.query"}
 
 
 LABEL, QUERY = "expected a whole label from 0 to 1000, got", "expected qid:QUERY after the label, got"
@@ -245,70 +203,6 @@ def test_bad_svmlight(folder, capsys, monkeypatch, text, message, rows_at_once):
     monkeypatch.setattr(importlib.import_module("letor_files"), "ROWS_AT_ONCE", rows_at_once)
     (folder / "bad.txt").write_text(text)
     assert f"bad.txt:{message}" in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
-
-
-def test_bad_bytes(letor, capsys, folder):
-    (folder / "bad.txt").write_bytes(b"1 qid:1 1:2\n1 qid:1 1:3 # docid = \xff\n")
-    assert "bad.txt:2: expected UTF-8" in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
-    (folder / "cut.gz").write_bytes(Path("s2.txt.gz").read_bytes()[:-12])
-    assert complaint(capsys, "letor_to_pool", "cut.gz", "--ranker", "x=1").startswith("cut.gz: ")
-    assert "No such file" in complaint(capsys, "letor_to_pool", "none.txt", "--ranker", "x=1")
-
-
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.ones(3), "bad.npy: expected rows of label, qid, features, got float64 of shape (3,)"),
-        (np.array([["a", "b", "c"]]), "bad.npy: expected rows of label, qid, features, got <U1"),
-        ([[0, 1, 1], [0.5, 1, 1]], "bad.npy: row 2: expected a whole label from 0 to 1000, got 0.5"),
-        ([[0, 1, 1], [0, 1.5, 1]], "bad.npy: row 2: expected a whole number as qid, got 1.5"),
-        ([[0, 1, 1], [0, 1, np.nan]], "bad.npy: row 2: expected finite features, got nan"),
-        ([[0, 1, 1], [0, 2, 1], [0, 1, 1]], "bad.npy:3: expected each query once"),
-    ],
-)
-def test_bad_arrays(folder, capsys, array, message):
-    np.save(folder / "bad.npy", array)
-    assert message in complaint(capsys, "letor_to_pool", "bad.npy", "--ranker", "x=1")
-
-
-def test_bad_options_of_letor(letor, capsys):
-    def of(*words):
-        return complaint(capsys, "letor_to_pool", *words)
-
-    assert "there is no feature 9; they are numbered from 1 to 4" in of(*letor, "--ranker", "x=9")
-    assert "there is no feature 0" in of(*letor, "--ranker", "x=1", "--length-feature", "0")
-    assert "unknown ranker 'svm'; it is a feature's number or one of linear, forest" in of(*letor, "--ranker", "x=svm")
-    assert "--ranker needs NAME=VALUE, got 'bm25'" in of(*letor, "--ranker", "bm25")
-    assert "the name 'x' is taken" in of(*letor, "--ranker", "x=1", "--ranker", "x=2")
-    assert "--train-fold 3: the folds are 1, 2" in of(*letor, "--ranker", "x=linear", "--train-fold", "3")
-    assert "2 files need as many --query-sizes, got 1" in of(*letor, "--ranker", "x=1", "--query-sizes", "s1.txt")
-    assert "either by place or as --fold" in of("--ranker", "x=1")
-    assert "either by place or as --fold" in of("s1.txt", "--fold", "2=s2.txt.gz", "--ranker", "x=1")
-    assert "--fold needs a whole number before the =, got 'a'" in of("--fold", "a=s1.txt", "--ranker", "x=1")
-    twice = of("s1.txt", "s1.txt", "--ranker", "x=1")
-    assert "s1.txt:1: expected each query once, got query '10', which stands earlier too" in twice
-    Path("copy.txt").write_text(FOLD_1)
-    assert "copy.txt:1: expected each query once, got query '10', which stands in s1.txt too" in of(
-        "s1.txt", "copy.txt", "--ranker", "x=1"
-    )
-
-
-def test_sizes_that_do_not_fit(folder, capsys):
-    (folder / "a.txt").write_text("1 1:1\n")
-    for text, message in (
-        ("4\n", "a.query: expected numbers that add up to the 1 documents of a.txt, got 4"),
-        ("0\n", "a.query: expected numbers that add up to the 1 documents of a.txt, got 0"),
-        ("1\nx\n", "a.query:2: expected a number of documents, got 'x'"),
-    ):
-        (folder / "a.query").write_text(text)
-        words = ("a.txt", "--query-sizes", "a.query", "--ranker", "x=1")
-        assert message in complaint(capsys, "letor_to_pool", *words)
-    (folder / "b.txt").write_text("1 qid:1 1:1\n")
-    (folder / "a.query").write_text("1\n")
-    words = ("b.txt", "--query-sizes", "a.query", "--ranker", "x=1")
-    assert "b.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got 'qid:1'" in complaint(
-        capsys, "letor_to_pool", *words
-    )
 
 
 def test_nothing_is_overwritten_or_left_half_written(letor, capsys, monkeypatch, folder):
@@ -346,22 +240,6 @@ def test_lists_are_those_of_the_judged_documents(folder):
     np.testing.assert_allclose(np.stack(pool["features"]), expected, rtol=1e-6)
     assert manifest()["rankers"] == ["system_1", "system_2", "system_3"]
     assert manifest()["sources"] == {name: sha(name) for name in ("A1.txt", "A2.txt")}
-
-
-def test_bad_lists(folder, capsys):
-    for wrong, message in (
-        (AGG.replace("2:9 3:NULL #docid = d3", "2:x #docid = d3"), "A1.txt:3: expected 'LABEL qid:Q"),
-        (AGG.replace(" 3:NULL #docid = d3", " #docid = d3"), "A1.txt:3: expected 3 rankers, got 2"),
-        (AGG.replace("2:9 3:NULL #docid = d3", "3:9 #docid = d3"), "A1.txt:3: expected the place in ranker 2's list"),
-        (AGG.replace("x qid:10", "10").replace("d2", "d1"), "A1.txt:2: expected each document once, got 'd1' twice"),
-        (AGG + AGG.splitlines()[0].replace("d1", "d9"), "A1.txt:5: expected each query once, got query '10'"),
-        ("", "A1.txt: the file is empty"),
-    ):
-        (folder / "A1.txt").write_text(wrong)
-        assert message in complaint(capsys, "letor_agg_to_pool", "A1.txt")
-    (folder / "A1.txt").write_text(AGG)
-    (folder / "A2.txt").write_text("2 qid:5 1:1 #docid = d8 inc = 1 prob = 1\n")
-    assert "different numbers of rankers: [1, 3]" in complaint(capsys, "letor_agg_to_pool", "A1.txt", "A2.txt")
 
 
 # --- TREC -----------------------------------------------------------------------------------------------------------
@@ -458,16 +336,8 @@ def test_bad_trec_files(trec, capsys, folder):
 @pytest.fixture
 def known(trec, folder, monkeypatch):
     (folder / "all.qrels").write_text("q1 0 d1 1\nq1 0 d2 0\nq1 0 d3 2\nq2 0 d1 0\n")
-    (folder / "odd.qrels").write_text("q1 0 d1 1\nq1 0 d1 2\n")
     files = {"docs_tsv": "texts.tsv", "queries_tsv": "topics.tsv"}
-    away = Download([RequestsDownload("http://127.0.0.1:9/qrels", tries=1)], cache_path=str(folder / "away"))
-    here = ir_datasets.create_dataset(**files, qrels_trec="all.qrels")
-    sets = {
-        "a/here": here,
-        "odd": ir_datasets.create_dataset(**files, qrels_trec="odd.qrels"),
-        "bare": ir_datasets.create_dataset(**files),
-        "away": ir_datasets.Dataset(ir_datasets.formats.TrecQrels(away, {}), here.queries_handler()),
-    }
+    sets = {"a/here": ir_datasets.create_dataset(**files, qrels_trec="all.qrels")}
     monkeypatch.setattr(ir_datasets, "load", sets.__getitem__)
 
 
@@ -479,14 +349,3 @@ def test_a_data_set_of_ir_datasets(known):
     assert by_pair(pool, "length")["q1", "d3"] == 1
     assert manifest()["arguments"]["dataset"] == "a/here"
     assert set(manifest()["sources"]) == {"a-1.x.run", "b.run", "qrels of a/here", "queries of a/here"}
-
-
-def test_data_sets_that_will_not_do(known, capsys):
-    def of(name):
-        return complaint(capsys, "irds_to_pool", name, "--runs", "runs")
-
-    assert "ir_datasets knows no data set 'nowhere'" in of("nowhere")
-    assert "bare has no qrels" in of("bare")
-    assert "odd: qrels: document 'd1' of query 'q1' has different labels: [1, 2]" in of("odd")
-    with pytest.warns(UserWarning, match="the qrels of away are not cached; ir_datasets downloads http://127.0.0.1:9/"):
-        assert of("away").startswith("the qrels of away are not cached and cannot be downloaded: ")

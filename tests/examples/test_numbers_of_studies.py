@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,14 +31,6 @@ POOL = 40, 14, (0.5, 0.8, 2.0), 0.5
 # --- leagues and figures ----------------------------------------------------------------------------------------------
 
 
-def test_a_saving_is_read_off_the_curves(script) -> None:
-    saving = script("document_saving").saving
-    budgets = np.array([100.0, 200.0, 400.0])
-    error = 1 / np.sqrt(budgets)
-    assert saving(budgets, {"queries at random": error, "documents": error / np.sqrt(2)}) == "2.0 times fewer"
-    assert saving(budgets, {"queries at random": error, "documents": error / 10}) == "at least 4.0 times fewer"
-
-
 def test_ppi_of_many_samples_is_that_of_each(script) -> None:
     """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
 
@@ -57,42 +47,6 @@ def test_ppi_of_many_samples_is_that_of_each(script) -> None:
         power = np.cov(values[row], model[row], ddof=0)[0, 1] / ((1 + 9 / 21) * model.var())
         power = min(max(power, 0), 1)
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
-
-
-def test_a_league_goes_on_where_it_stopped(script, tmp_path) -> None:
-    league, made = script("leagues"), []
-
-    def rows(fold: str, fails: bool = False):
-        made.append(fold)
-        yield {"fold": fold, "ratio": np.float64(1.5)}
-        if fails:
-            raise KeyboardInterrupt
-
-    arguments = Namespace(keep=tmp_path / "kept", quick=False, repetitions=7, seed=0)
-    with pytest.raises(KeyboardInterrupt):
-        league.rows_of_folds({"a": lambda: rows("a"), "b": lambda: rows("b", fails=True)}, arguments)
-    folds = {"a": lambda: rows("a"), "b": lambda: rows("b")}
-    table = league.rows_of_folds(folds, arguments)
-    assert made == ["a", "b", "b"]
-    pd.testing.assert_frame_equal(table, pd.DataFrame({"fold": ["a", "b"], "ratio": [1.5, 1.5]}))
-    league.rows_of_folds(folds, Namespace(**vars(arguments) | {"seed": 1}))
-    assert made == ["a", "b", "b", "a", "b"]
-
-
-def test_savings_are_read_against_both_passive_samplings(script) -> None:
-    """An error of c/√budget: a method with half of passive sampling's error needs a quarter of the budget."""
-    figures = script("figures")
-    budget = np.geomspace(10, 1000, 9)
-    scale = {"passive": 1.0, "passive once": 0.8, "optimal": 0.5}
-    frame = pd.concat(
-        pd.DataFrame({"data": "x", "method": name, "budget": budget, "mae": c / np.sqrt(budget)})
-        for name, c in scale.items()
-    )
-    table = figures.saving_table(frame, ["data"], "mae").set_index("method")
-    np.testing.assert_allclose(
-        table.loc["optimal", ["against passive", "against passive once"]].astype(float), [0.75, 1 - 0.25 / 0.64]
-    )
-    assert table.loc["passive", "against passive"] == pytest.approx(0)
 
 
 def population(rng: np.random.Generator, m: int) -> Population:
@@ -226,36 +180,3 @@ def test_bets_are_those_of_the_status(script) -> None:
 def graded(script, pool_file) -> pd.DataFrame:
     """The pool with grades of its first training fold's model."""
     return script("until_known").graded_pool(script("judged_pools").read_judged_pool(pool_file), {})
-
-
-def test_what_fixed_samples_need(script, graded) -> None:
-    """Queries by the variance of a mean without replacement, documents by what the bets know of each."""
-    verdicts = script("verdicts")
-    contest = verdicts.Contest.of(graded, ["r0", "r1"])
-    difference, m = 0.4 * contest.deviation, len(contest.population.target)
-    n = contest.fixed("query", difference) / contest.population.documents.mean()
-    assert pytest.approx(2.8016, abs=1e-4) == verdicts.DETECTED
-    assert contest.deviation * np.sqrt(1 / n - 1 / m) * verdicts.DETECTED == pytest.approx(difference)
-
-    budget = contest.fixed("document", difference)
-    assert contest.error(budget) * verdicts.DETECTED == pytest.approx(difference, rel=0.02)
-    assert contest.error(budget) < contest.error(budget - 1)
-    (sequence,) = contest.sequences("document", budget, 1, 0)
-    draws, units = sequence.proof.draws, sequence.proof.units
-    error = (draws.value - draws.base[:-1]) * units.rate / units.left
-    chance = -np.expm1(-units.rate)
-    assert np.sqrt(error**2 @ (1 / chance - 1)) == pytest.approx(contest.error(budget))
-    assert draws.base[-1] == pytest.approx(contest.truth)
-
-
-def test_a_verdict_for_the_other_side_is_wrong(script, graded) -> None:
-    verdicts = script("verdicts")
-    contest = verdicts.Contest.of(graded, ["r0", "r2"])
-    value, truth = contest.truth - 2 * contest.deviation, contest.truth
-    for level in ("document", "query"):
-        (sequence,) = contest.sequences(level, 100, 1, 0)
-        right = verdicts.by_bets(sequence, value, truth)
-        assert right.labels < contest.size(level)
-        assert not right.wrong
-        assert verdicts.by_bets(sequence, value, value - 1) == (right.labels, True)
-        assert verdicts.by_bets(sequence, value, value) == (right.labels, True)

@@ -502,20 +502,6 @@ def test_every_foreseeable_failure_is_one_line(
     assert visible(line) == line
 
 
-@pytest.mark.filterwarnings("error::UserWarning")
-def test_warnings_that_are_made_errors_are_one_line(world: Path, tmp_path: Path) -> None:
-    shutil.copytree(world, tmp_path / "w", symlinks=True)
-    for line in (COMMANDS[0].replace("DCG@5", "nDCG@10"), "status docs judged.csv --missing nonrelevant"):
-        assert complaints(line.split(), tmp_path / "w", codes=(2,)) == []
-
-
-@pytest.mark.parametrize("value", ["1000000000", "0", "-1"])
-def test_absurd_grades_are_refused_before_memory_is_asked_for(value: str, world: Path, tmp_path: Path) -> None:
-    shutil.copytree(world, tmp_path / "w", symlinks=True)
-    line = f"plan --run a=a.run --run b=b.run --grades uniform --max-grade {value} --measure P@5 --budget 30 --out new"
-    assert complaints(line.split(), tmp_path / "w", codes=(2,)) == []
-
-
 def main() -> None:
     """Fuzz for some time, and print what is wrong."""
     parser = argparse.ArgumentParser(description=main.__doc__)
