@@ -356,8 +356,8 @@ savings: of the budget needed [test_replay]
 # Files, tools and pages
 stored tables: a changed table is read [test_damage]
     if hashlib.sha256(content).hexdigest() != digest => if not content
-TREC files: a wrong last line has the number of the one before [test_trec]
-    np.append(ends, len(content)) => np.append(ends, ends[-1:])
+TREC files: a wrong line after blank ones has the number of the one before [test_trec]
+    np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1 => np.flatnonzero(np.diff(ends, prepend=-1) > 1)
 tables: cells in a column without a name [test_tables]
     if not name and cell.strip() and column: => if not name and cell.strip() and column > 1:
 topics: the field goes on to the end of the topic [test_trec]
