@@ -5,8 +5,6 @@ answer after a pause, and send again what was not acknowledged, as their browser
 
     python tests/benchmarks/bench_judge.py --judges 20 --labels 3000 --kills 10
 
-With ``--before N``, N documents are judged already, so that a long campaign can be measured at its end.
-
 With ``--full FOLDER``, the judgments are kept in FOLDER, a small file system of its own, such as one made by
 ``mount -t tmpfs -o size=16m tmpfs FOLDER``. After a third of the labels it is filled to the last byte, and it is freed
 when a hundred requests have been refused.
@@ -34,10 +32,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active import DCG, Plan
-from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import links
-from pt_active.judging.server.store import Entry, Store, stored_records
+from pt_active.judging.server.store import Store, stored_records
 
 DEPTH = 20
 
@@ -58,16 +55,6 @@ def made_up_plan(documents: int, folder: Path) -> Plan:
     grades = rng.dirichlet([2, 1, 1], size=len(frame))
     frame = frame.assign(**{f"grade_{grade}": grades[:, grade] for grade in range(3)})
     return Plan.create(frame, None, DCG @ DEPTH, budget=2.0 * len(frame), level="query").save(folder)
-
-
-def judged_before(plan: Plan, number: int, judges: int) -> list[Entry]:
-    """Records of the first documents of a plan, by all judges in turn."""
-    documents = JudgingOrder.of(plan).documents[:number]
-    time = "2026-01-01T00:00:00Z"
-    return [
-        Entry(f"before {i}", each.qid, each.docno, i % 3, f"judge {i % judges}", "judged", time, "", plan.id)
-        for i, each in enumerate(documents)
-    ]
 
 
 @dataclass
@@ -97,7 +84,6 @@ class Seen:
     wanted: int
     minutes: float
     seconds: list[float] = field(default_factory=list)
-    pages: list[float] = field(default_factory=list)
     acknowledged: set[str] = field(default_factory=set)
     failures: int = 0
     begun: float = field(default_factory=time.monotonic)
@@ -147,16 +133,6 @@ async def save(client: httpx.AsyncClient, link: str, record: dict[str, object], 
         return
 
 
-async def look(client: httpx.AsyncClient, link: str, seen: Seen, every: float) -> None:
-    """Look at the organiser's page, as its own refreshing does."""
-    while not seen.done and every:
-        await asyncio.sleep(every)
-        begin = time.perf_counter()
-        with suppress(httpx.HTTPError):
-            (await client.get(link)).raise_for_status()
-            seen.pages.append(time.perf_counter() - begin)
-
-
 async def fill(folder: Path | None, seen: Seen) -> None:
     """Fill the disk after a third of the labels, and free it after a hundred requests were refused."""
     if folder is None:
@@ -178,9 +154,9 @@ async def campaign(server: Server, people: dict[str, str], seen: Seen, asked: ar
     """Let everybody judge while the server is killed and started again; the number of kills."""
     rng, kills, before = random.Random(asked.seed), 0, -1
     async with httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_connections=None)) as client:
-        organiser = people.pop(ORGANISER)
+        people.pop(ORGANISER)
         tasks = [judge(client, link, seen, asked.pause, random.Random(link)) for link in people.values()]
-        work = asyncio.gather(*tasks, look(client, organiser, seen, asked.look), fill(asked.full, seen))
+        work = asyncio.gather(*tasks, fill(asked.full, seen))
         while not work.done():
             # A server that is killed before it saved anything shows nothing.
             if kills < asked.kills and seen.progress > kills / asked.kills and len(seen.acknowledged) > before:
@@ -204,22 +180,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--judges", type=int, default=20)
     parser.add_argument("--labels", type=int, default=3000)
-    parser.add_argument("--before", type=int, default=0, help="documents that are judged at the start")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--minutes", type=float, default=60.0, help="the end, if there are fewer labels by then")
     parser.add_argument("--pause", type=float, default=0.4, help="seconds between two labels of a judge, on average")
-    parser.add_argument("--look", type=float, default=20.0, help="seconds between looks of the organiser; 0 for none")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--full", type=Path, help="a small file system of its own, which is filled on the way")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder, "plan")
-        made = made_up_plan(asked.labels + asked.before, plan)
+        made = made_up_plan(asked.labels, plan)
         path = (asked.full or Path(folder)) / "plan.sqlite"
         store = Store(path, made.id)
         for name in (ORGANISER, *(f"judge {number}" for number in range(asked.judges))):
             store.token(name)
-        store.append(judged_before(made, asked.before, asked.judges))
         people = links(store.people(), root := f"http://127.0.0.1:{(port := free_port())}")
         store.close()
         server, seen = Server(plan, path, port), Seen(asked.labels, asked.minutes)
@@ -243,8 +216,6 @@ def main() -> None:
     low, middle, high = np.quantile(milliseconds, [0.5, 0.95, 0.99])
     print(f"{asked.judges} judges, {len(seen.acknowledged)} labels acknowledged in {took:.0f} s, {kills} kills")
     print(f"saving a label: median {low:.1f} ms, p95 {middle:.1f} ms, p99 {high:.1f} ms")
-    if seen.pages:
-        print(f"the organiser's page: median {np.median(seen.pages):.2f} s, at most {max(seen.pages):.2f} s")
     print(f"{len(kept)} records kept, {lost} acknowledged labels lost; {seen.failures} requests were sent again")
     sys.exit(1 if lost else 0)
 

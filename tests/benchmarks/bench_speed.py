@@ -114,33 +114,6 @@ def many_rankers(rankers: int, queries: int, depth: int) -> tuple[dict[str, pd.D
     return runs, pairs.assign(label=rng.integers(GRADES, size=len(pairs))).sample(frac=1 / 3, random_state=3)
 
 
-def twice_judged(plan: Plan) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The labels of all that a plan asks for, and records of them in which a second judge has judged a tenth."""
-    rng, wanted = np.random.default_rng(13), plan.assessments[["qid", "docno"]]
-    labels = wanted.assign(label=rng.integers(GRADES, size=len(wanted)))
-    first, second = labels.assign(annotator="a"), labels.sample(frac=0.1, random_state=1).assign(annotator="b")
-    second["label"] = np.clip(second["label"] + rng.integers(-1, 2, len(second)), 0, GRADES - 1)
-    return labels, pd.concat([first, second], ignore_index=True).assign(status="judged")
-
-
-def of_second_labels(graded: pd.DataFrame) -> list[tuple[str, str, float, float]]:
-    """The state of many rankers and the comparison of two, with second labels and without."""
-    names = [name for name in graded.columns if name.startswith("rank_")]
-    rows = []
-    for rankers, ask in ((names, "status"), (names[:2], "compare")):
-        frame = graded.drop(columns=[name for name in names if name not in rankers])
-        frame = frame[(frame[rankers] >= 0).any(axis=1)]
-        # A plan keeps what it has computed, so each time is that of a plan that was asked nothing before.
-        plans = [Plan.create(frame, None, "nDCG@10", budget=500, level="document") for _ in range(3)]
-        labels, records = twice_judged(plans[0])
-        getattr(plans[0], ask)(labels)  # its loops are compiled now
-        said = zip(plans[1:], (labels, records), strict=True)
-        alone, both = (timed(partial(getattr(plan, ask), each)) for plan, each in said)
-        what = f"{ask} of {len(rankers)} rankers by nDCG@10, {len(labels)} labels, a tenth of them twice"
-        rows.append((what, "the same without second labels", both, alone))
-    return rows
-
-
 def run_file(folder: Path, queries: int) -> tuple[Path, Callable[[], object], str]:
     """A run of 100 documents a query, another reader of the file, and that reader's name."""
     rng = np.random.default_rng(11)
@@ -218,7 +191,6 @@ def main() -> None:
         ours = timed(lambda: plan.rank(labels)), timed(lambda: plan.report(Path(folder) / "report.html", labels))
     for what, each in zip(("rank", "report"), ours, strict=True):
         rows.append((f"{what} of all pairs", "the same", each, theirs))
-    rows += of_second_labels(graded)
     with tempfile.TemporaryDirectory() as folder:
         path, other, reader = run_file(Path(folder), max(queries // 2, 300))
         ours, theirs = timed(lambda: read_run(path), 3), timed(other, 3)
