@@ -169,12 +169,12 @@ class Answers:
         table = self.table.rename(columns={"item": "qid"})
         table["place"] = table.groupby(["qid", "system"]).cumcount()
         ranks = table.pivot(index=["qid", "docno"], columns="system", values="place").fillna(-1).astype(np.int64)
-        frame = self._described(self.table).drop_duplicates(["qid", "docno"], ignore_index=True)
+        frame = self._described().drop_duplicates(["qid", "docno"], ignore_index=True)
         return frame.join(ranks[list(self.systems)].add_prefix("rank_"), on=["qid", "docno"])
 
     def _pairs(self) -> pd.DataFrame:
         """A row for each item, which stands for both answers: the system that is shown first ranks it."""
-        shown_, both = self._shown(), self._described(self.table)
+        shown_, both = self._shown(), self._described()
         frame = both.drop_duplicates("qid").set_index("qid").loc[shown_["item"]].reset_index()
         frame["docno"] = shown_["docno"].to_numpy()
         if "text" in both.columns:
@@ -183,7 +183,7 @@ class Answers:
             frame["doc_cost"] = both.groupby("qid")["doc_cost"].sum().loc[frame["qid"]].to_numpy()
         for name, sign in zip(self.systems, (1, -1), strict=True):
             frame[f"rank_{name}"] = np.where(shown_["sign"] == sign, 0, -1)
-        for name in judge_columns(self.table):
+        for name in self.judges:
             by_system = self.table.pivot(index="item", columns="system", values=name).loc[shown_["item"]].astype(float)
             apart = by_system[self.systems[0]] - by_system[self.systems[1]]
             frame[f"judge {name}"] = np.sign(apart.to_numpy()) * shown_["sign"].to_numpy()
@@ -204,8 +204,9 @@ class Answers:
             frame["text"] = [f"{FIRST}\n{one or ''}\n\n{SECOND}\n{other or ''}" for one, other in texts]
         return frame
 
-    def _described(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _described(self) -> pd.DataFrame:
         """``qid, docno`` of each answer with what judges read, clusters, costs and judges' scores."""
+        table = self.table
         frame = pd.DataFrame({"qid": table["item"], "docno": table["docno"]})
         question = table["question"] if "question" in table.columns else table["item"]
         if "reference" in table.columns:
@@ -219,9 +220,7 @@ class Answers:
         answer = [frame["qid"], frame["docno"]]
         if "cost" in table.columns:
             frame["doc_cost"] = table["cost"].groupby(answer).transform("mean")
-        if self.scale.prefers:
-            return frame
-        for name in judge_columns(table):
+        for name in () if self.scale.prefers else self.judges:
             frame[f"judge {name}"] = table[name].groupby(answer).transform("mean")
         return frame
 

@@ -181,7 +181,12 @@ def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
     rng = np.random.default_rng(seed)
     stock = _draw_stock(rng, _DOCUMENTS)
     needs = _draw_needs(rng, queries + queries // _RELEASE_PER_PAST)
-    topics = pd.DataFrame({"qid": needs.qids, "query": [_query_text(needs, i) for i in range(len(needs.qids))]})
+    queries_asked = []
+    for subject, asks in zip(needs.subject, needs.asks, strict=True):
+        words = _WORDS[subject // _PER_DOMAIN]
+        asked = [str(words[k, value, 0]) if value != _NOT_ASKED else "" for k, value in enumerate(asks)]
+        queries_asked.append(_phrase(subject, asked))
+    topics = pd.DataFrame({"qid": needs.qids, "query": queries_asked})
     documents = pd.DataFrame({"docno": stock.docnos, "text": _texts(rng, stock)})
     runs = _retrieve(rng, needs, stock)
     new = set(needs.qids[:queries])
@@ -277,12 +282,6 @@ def _phrase(subject: int, words: list[str]) -> str:
     """Write the words before the subject, and the last one after "for"; skip empty words."""
     *before, purpose = words
     return " ".join([*filter(None, before), _SUBJECTS[subject]]) + (f" for {purpose}" if purpose else "")
-
-
-def _query_text(needs: _Needs, i: int) -> str:
-    words = _WORDS[needs.subject[i] // _PER_DOMAIN]
-    asked = [str(words[k, value, 0]) if value != _NOT_ASKED else "" for k, value in enumerate(needs.asks[i])]
-    return _phrase(needs.subject[i], asked)
 
 
 def _texts(rng: np.random.Generator, stock: _Stock) -> list[str]:

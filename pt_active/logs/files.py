@@ -56,7 +56,7 @@ class FileLog:
             self.table, column = self._scan("the traffic", column, ["qid", "traffic"]), None
         wanted = ["qid", "docno", "score", *([] if column is None else [column])]
         self.runs = {name: self._scan(f"run {shown(name)}", files, wanted) for name, files in runs.items()}
-        self.weight = None if column is None else _quoted(column)
+        self.weight = None if column is None else '"' + column.replace('"', '""') + '"'
 
     def _scan(self, what: str, files: Files, columns: Sequence[str]) -> str:
         """What DuckDB reads from some files."""
@@ -141,8 +141,3 @@ def _sql_of(files: Sequence[str | Path]) -> str:
 def _text(value: str) -> str:
     """A text in SQL."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    """The name of a column in SQL."""
-    return '"' + name.replace('"', '""') + '"'

@@ -119,13 +119,6 @@ def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.Dat
     return pool.loc[retrieved, rest + ranks]
 
 
-def default_designs(population: Population) -> list[str]:
-    """`DESIGN_NAMES`, and the document drawing that suits the measure if single documents can be judged."""
-    if population.single is None:
-        return list(DESIGN_NAMES)
-    return [*DESIGN_NAMES, population.single.graded.usual_drawing]
-
-
 def default_budgets(population: Population, count: int = 8) -> list[float]:
     """Geometrically spaced budgets from about 15 average queries (or 1/8 of a small pool) to half of the pool."""
     dearest, total = population.cost.max(), population.cost.sum()
@@ -150,7 +143,8 @@ def simulate(
     Args:
         population: The result of `labelled_population`.
         designs: Names in `designs.DESIGNS`, each drawn with and without replacement, and in
-            `drawings.DOCUMENT_DRAWINGS`, which judge single documents; `default_designs` by default.
+            `drawings.DOCUMENT_DRAWINGS`, which judge single documents. By default `DESIGN_NAMES`, and the drawing of
+            documents that suits the measure.
         estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is always replayed.
         budgets: Increasing, in the unit of the cost; `default_budgets` by default.
         repetitions: Samples of each design.
@@ -175,7 +169,8 @@ def simulate(
     Raises:
         ValueError: If a name is unknown, or a budget or the number of repetitions is out of range.
     """
-    methods = _methods(list(default_designs(population) if designs is None else designs), list(estimators))
+    usual = [] if population.single is None else [population.single.graded.usual_drawing]
+    methods = _methods([*DESIGN_NAMES, *usual] if designs is None else list(designs), list(estimators))
     budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
     settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "defensive": defensive}
     true = replays(population, methods, repetitions, progress=progress, **settings)

@@ -46,12 +46,11 @@ class PlanTables:
     def named(self, measure: irm.Measure | None = None) -> str:
         """A measure, by default the plan's; one that needs all relevant documents names the pool of its values."""
         measure = self.measure if measure is None else measure
-        return str(measure) if has_rank_form(measure) else f"{measure} in the pool ({self._pooled})"
-
-    @cached_property
-    def _pooled(self) -> str:
+        if has_rank_form(measure):
+            return str(measure)
         runs = len(self.pool.names) - len(self.manifest.later_rankers)
-        return f"top {self.pool.ranks[:runs].max(initial=0)} of {how_many('run', runs)}"
+        depth = self.pool.ranks[:runs].max(initial=0)
+        return f"{measure} in the pool (top {depth} of {how_many('run', runs)})"
 
 
 def check_extendable(tables: PlanTables) -> None:
