@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from pt_active.inference.estimators import MeanEstimate, effective_size
+from pt_active.inference.estimators import effective_size
 from pt_active.relevance.losses import PairMeasure, check_rel
 
 
@@ -22,11 +22,13 @@ class Evaluated(NamedTuple):
     effective: np.ndarray | float  # float64[...], ``(Σ a w)² / Σ (a w)²``
 
 
-@dataclass(frozen=True)
-class RoundEstimate(MeanEstimate):
-    """An estimate and its effective number of labels."""
+class RoundEstimate(NamedTuple):
+    """An estimate from rounds, with NaN where it is undefined."""
 
-    effective: float  # Effective number of the labels that count; the degrees of freedom are one less
+    value: float
+    standard_error: float
+    effective: float  # Effective number of the labels that count
+    degrees_of_freedom: float  # One less; infinite if every instance has a label
 
 
 # From weights a, float64[N], 0 without a label, to the statistic that they give

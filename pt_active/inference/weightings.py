@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.inference.estimators import Weighting, effective_size
 from pt_active.inference.statistics import RoundEstimate, Statistic, mean
 from pt_active.relevance.digits import rounded
 from pt_active.sampling.sample import Steps
@@ -24,6 +24,13 @@ MIN_LABELS_FOR_LINE = 10
 # The name of the bandwidth near the rule of thumb that predicts left-out outcomes best
 CROSS_VALIDATED = "cross_validated"
 _CERTAIN = 1e-12  # A probability within this of 1 counts as 1
+
+
+class Weighting(NamedTuple):
+    """An estimate ``Σ a ℓ`` from the labels of all rounds."""
+
+    weights: np.ndarray  # float64[N], a; 0 without a label
+    variance: Callable[[np.ndarray], float]  # float64[N], ℓ → the variance of ``Σ a ℓ``
 
 
 def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
@@ -38,7 +45,7 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
 def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """Levelled unbiased risk, ``Σ_j W_j R̂_j``, whatever earlier rounds decide [theory 7, AI; Farquhar et al. 2021]."""
     plain = np.zeros(len(steps.size))
-    return _weighting(
+    return Weighting(
         _levelled(steps, steps.probability),
         lambda values: _lur_variance(steps, *_levels(steps, values, np.zeros_like(values), plain, plain)),
     )
@@ -58,7 +65,7 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
         chance = nadaraya_watson(steps.score[left], now.astype(float), h)
         smoothed[left[now]] = chance[now]
     level = np.concatenate([[0.0], level_weights(steps.size, len(steps.score))])[steps.step]
-    return _weighting(
+    return Weighting(
         _levelled(steps, smoothed), lambda values: _smooth_variance(steps, smoothed, values, bandwidth, level)
     )
 
@@ -69,7 +76,7 @@ def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     drawn = steps.drawn
     weights = np.where(drawn, 1 / np.where(drawn, chance, 1.0), 0.0) / len(steps.score)
     once = np.ones(len(steps.score))
-    return _weighting(weights, lambda values: _smooth_variance(steps, chance, values, bandwidth, once))
+    return Weighting(weights, lambda values: _smooth_variance(steps, chance, values, bandwidth, once))
 
 
 WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
@@ -136,13 +143,13 @@ def estimate_statistic(
     weighting = WEIGHTINGS[estimator](steps, bandwidth)
     evaluated = statistic(weighting.weights)
     if not np.isfinite(evaluated.value):
-        undefined = np.asarray(np.nan)
-        return RoundEstimate(undefined, undefined, undefined, float(evaluated.effective))
+        return RoundEstimate(np.nan, np.nan, float(evaluated.effective), np.nan)
     error = np.nan
     if evaluated.own_share.max() < 1 - _CERTAIN:  # Otherwise a single label determines the statistic
         share = weighting.weights / weighting.weights.sum()
         error = float(np.sqrt(weighting.variance(evaluated.gradient * (1 - share) / (1 - evaluated.own_share))))
-    return _estimate(float(evaluated.value), error, float(evaluated.effective))
+    effective = float(evaluated.effective)
+    return RoundEstimate(float(evaluated.value), error, effective, effective - 1)
 
 
 def estimate_mean(
@@ -163,26 +170,21 @@ def estimate_mean(
     known = np.where(steps.drawn, values, 0.0)
     level, residual = _levels(steps, known, model, *CONTROLLED[estimator](steps, known, model))
     value = float(level_weights(steps.size, len(known)) @ level)
-    error = np.sqrt(_lur_variance(steps, level, residual)) if steps.drawn.sum() > 1 else np.nan
-    return _estimate(value, error, float(mean(values)(_levelled(steps, steps.probability)).effective))
+    error = float(np.sqrt(_lur_variance(steps, level, residual))) if steps.drawn.sum() > 1 else np.nan
+    effective = float(mean(values)(_levelled(steps, steps.probability)).effective)
+    return RoundEstimate(value, error, effective, effective - 1)
 
 
 def _exact(statistic: Statistic, pool: int) -> RoundEstimate:
     """The statistic of a pool in which every instance has a label, with standard error 0."""
     evaluated = statistic(np.full(pool, 1 / pool))
-    error, effective = 0.0 if np.isfinite(evaluated.value) else np.nan, float(evaluated.effective)
-    return RoundEstimate(np.asarray(evaluated.value), np.asarray(error), np.asarray(np.inf), effective)
+    error = 0.0 if np.isfinite(evaluated.value) else np.nan
+    return RoundEstimate(float(evaluated.value), error, float(evaluated.effective), np.inf)
 
 
 def _normalised(weighting: Weighting) -> Weighting:
     total = weighting.weights.sum()
-    return _weighting(weighting.weights / total, lambda values: weighting.variance(values) / total**2)
-
-
-def _weighting(weights: np.ndarray, variance: Callable[[np.ndarray], np.ndarray | float]) -> Weighting:
-    """The weighting of the labels of all rounds, float64[N] with 0 without a label; t on ``n_eff − 1``."""
-    n_effective = effective_size(np.ones(len(weights)), weights)
-    return Weighting(0.0, weights, variance, n_effective - 1, np.asarray((weights > 0).sum()))
+    return Weighting(weighting.weights / total, lambda values: weighting.variance(values) / total**2)
 
 
 def _levels(
@@ -252,10 +254,6 @@ def _smooth_variance(
     apart = value - left_out(score, value, h)
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0)
     return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(steps.score) ** 2
-
-
-def _estimate(value: float, error: float, effective: float) -> RoundEstimate:
-    return RoundEstimate(np.asarray(value), np.asarray(error), np.asarray(effective - 1), effective)
 
 
 def _check_drawn(steps: Steps) -> None:
