@@ -143,7 +143,7 @@ def document_estimate(
         observed: float64[N], the values that the labels give; equal to ``mean`` for documents without a label.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
         share: The share of the variance of errors that documents of a query are taken to have in common, for additive
-            measures; see `WithinQueries`.
+            measures; see `residuals.coefficients`.
     """
     residuals = query_residuals(pool, sample, mean, observed, contrast, share)
     opening, values = sample.opening, pool.values(mean)

@@ -54,17 +54,45 @@ def _linear(
     contrast: np.ndarray,
     share: float,
 ) -> QueryResiduals:
-    """``Σ D [s + (I/π)(e − s)]`` with ``e = κ − μ``, and the variance of independent draws; see `WithinQueries`."""
-    query, m, error = pool.query, len(pool.weight), observed - mean
-    gradients, within = pool.gradients(mean), WithinQueries.of(query, sample, share)
-    slope = contrast @ gradients
-    influence = within.coefficient(slope)
-    term = np.where(sample.drawn, slope / _divisor(sample) * (error - within.shift(error)), 0.0)
-    each = np.abs(contrast) @ np.abs(gradients) * (np.abs(observed) + np.abs(mean)) * sample.drawn / _divisor(sample)
-    parts = influence * error, term**2 * (1 - sample.design.inclusion), each
-    step, variance, size = (np.bincount(query, weights=a, minlength=m) for a in parts)
-    variance += within.shared_variance(slope, error, m)
-    return QueryResiduals(step, variance, np.abs(influence), size, influence * error)
+    """``Σ D [s + (I/π)(e − s)]`` with ``e = κ − μ``, and the variance of independent draws; see `coefficients`."""
+    query, m, inclusion = pool.query, len(pool.weight), sample.design.inclusion
+    gradients, error, inverse = pool.gradients(mean), np.where(sample.drawn, observed - mean, 0.0), _inverse(sample)
+    slope, rate = contrast @ gradients, _rate(query, sample, share)
+    influence = coefficients(query, sample, slope, share)
+    term = slope * inverse * (error - rate * _others(query, error))
+    shared = slope * rate * error * (1 - inclusion) * inverse
+    each = np.abs(contrast) @ np.abs(gradients) * (np.abs(observed) + np.abs(mean)) * inverse
+    parts = influence * error, term**2 * (1 - inclusion), each, shared, shared**2
+    step, variance, size, total, square = (np.bincount(query, weights=a, minlength=m) for a in parts)
+    return QueryResiduals(step, variance + total**2 - square, np.abs(influence), size, influence * error)
+
+
+def coefficients(query: np.ndarray, sample: TwoPhase, slope: np.ndarray, share: float) -> np.ndarray:
+    """``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, float64[N], how errors count under independent draws [theory 9].
+
+    The mean of a document is corrected by ``s_z = c_z Σ_{u≠z} I_u e_u``: by errors in its query, but for its own.
+    """
+    inverse = _inverse(sample)
+    return np.asarray(
+        inverse * slope + sample.drawn * _others(query, _rate(query, sample, share) * slope * (1 - inverse))
+    )
+
+
+def _rate(query: np.ndarray, sample: TwoPhase, share: float) -> np.ndarray:
+    """c, float64[N]; 0 for documents that are never judged."""
+    inclusion = sample.design.inclusion
+    others = sample.design.sums(query)[query] - inclusion
+    return np.where(inclusion > 0, share / (1 - share + share * others), 0.0)
+
+
+def _others(query: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """float64[N], the sums of the parts of the other documents of each document's query."""
+    return np.asarray(np.bincount(query, weights=parts)[query] - parts)
+
+
+def _inverse(sample: TwoPhase) -> np.ndarray:
+    """``I/π``, float64[N]."""
+    return np.asarray(sample.drawn / np.where(sample.drawn, sample.design.inclusion, 1.0))
 
 
 def _by_depth(
@@ -134,45 +162,3 @@ def expected_squares(
         step = steps(pool, order, mean, pool.form.values[label])
         square += np.mean([(c @ step) ** 2 for c in contrasts], axis=0)
     return np.asarray(pool.weight[pool.query] ** 2 * square / repetitions)
-
-
-def _divisor(sample: TwoPhase) -> np.ndarray:
-    """π of each document, float64[N]; 1 for documents that are never drawn."""
-    return np.where(sample.design.inclusion > 0, sample.design.inclusion, 1.0)
-
-
-@dataclass(frozen=True)
-class WithinQueries:
-    """``s_z = c_z Σ_{u≠z} I_u e_u``, which corrects means within queries under independent draws [theory 9]."""
-
-    query: np.ndarray  # int64[N], the query of each document
-    inclusion: np.ndarray  # float64[N], π; 0 for documents that are never judged
-    drawn: np.ndarray  # bool[N], I
-    rate: np.ndarray  # float64[N], c; 0 for documents that are never judged
-    inverse: np.ndarray  # float64[N], ``I/π``
-
-    @classmethod
-    def of(cls, query: np.ndarray, sample: TwoPhase, share: float = COMMON_SHARE) -> WithinQueries:
-        """The correction for a sample."""
-        inclusion, drawn = sample.design.inclusion, sample.drawn
-        others = sample.design.sums(query)[query] - inclusion
-        rate = np.where(inclusion > 0, share / (1 - share + share * others), 0.0)
-        inverse = np.divide(drawn, inclusion, out=np.zeros_like(rate), where=inclusion > 0)
-        return cls(query, inclusion, drawn, rate, inverse)
-
-    def _others(self, parts: np.ndarray) -> np.ndarray:
-        return np.asarray(np.bincount(self.query, weights=parts)[self.query] - parts)
-
-    def shift(self, error: np.ndarray) -> np.ndarray:
-        """s, float64[N]."""
-        return self.rate * self._others(np.where(self.drawn, error, 0.0))
-
-    def coefficient(self, slope: np.ndarray) -> np.ndarray:
-        """``I [D/π + Σ_{u≠z} c_u D_u (1 − I_u/π_u)]``, float64[N], so that the sum is ``Σ coefficient · e``."""
-        return np.asarray(self.inverse * slope + self.drawn * self._others(self.rate * slope * (1 - self.inverse)))
-
-    def shared_variance(self, slope: np.ndarray, error: np.ndarray, queries: int) -> np.ndarray:
-        """An unbiased estimate of the second part of the variance of each query, float64[m]."""
-        part = np.where(self.drawn, slope * self.rate * error * (1 - self.inclusion) * self.inverse, 0.0)
-        total, square = (np.bincount(self.query, weights=a, minlength=queries) for a in (part, part**2))
-        return np.asarray(total**2 - square)

@@ -186,7 +186,7 @@ class RoundLabels(NamedTuple):
     variables: Variables  # The document variables under the grade model of the round
     expected: np.ndarray  # float64[N], what stands in for unknown documents
     observed: np.ndarray  # float64[N], the values that the labels give; ``expected`` for documents without a label
-    share: float  # ρ of `WithinQueries`; 0 unless the estimator corrects means by labels
+    share: float  # ρ of `residuals.coefficients`; 0 unless the estimator corrects means by labels
 
 
 def round_labels(

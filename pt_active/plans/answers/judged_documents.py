@@ -15,7 +15,7 @@ from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorS
 from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
-from pt_active.inference.residuals import WithinQueries, query_residuals
+from pt_active.inference.residuals import coefficients, query_residuals
 from pt_active.inference.rounds import (
     Round,
     RoundLabels,
@@ -165,7 +165,7 @@ class JudgedDocuments(Judged):
         """float64[N], how much the error of each document that a round drew counts, and 0 for all others."""
         seen, opening = self.pool, each.sample.opening[self.pool.query]
         slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
-        counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
+        counted = coefficients(seen.query, each.sample, slope, each.share)
         return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
 
     def _replays(self, weights: np.ndarray, how: How) -> DocumentReplays | None:
