@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import document_moments, evaluator, label_moments
 
 # --- the measures as their definitions read, on [(rank, label), ...] sorted by rank ---------------------------------
@@ -140,46 +140,6 @@ def test_documents_of_known_grade_and_documents_that_surely_stop_the_reader():
         grades[certain] = [0, 0, 0.25, 0.75]
         for name in ("RR", "RR(rel=2)@2", "P(rel=2)@3", "ERR(max_rel=4)"):
             assert_exact(name, ranks, grades)
-
-
-def cross_moment(form, ranks, grades):
-    """``E[ℓ_1 ℓ_2]`` of two rankings by a walk through the second for each rank of the first [T A.18]."""
-    kappa, square = grades @ form.values, grades @ form.values**2
-    first, second = (np.full(len(form.weights), -1) for _ in range(2))
-    for order, rank in zip((first, second), ranks, strict=True):
-        order[rank[rank > 0] - 1] = np.flatnonzero(rank)
-    passes, value = (np.where(second >= 0, x[second], y) for x, y in ((1 - kappa, 1.0), (kappa, 0.0)))
-    expected, reach = 0.0, 1.0
-    for weight, z in zip(form.weights, first, strict=True):
-        if z < 0:
-            continue
-        here, cross = second == z, kappa[z] - square[z]
-        for chance, stops in ((kappa[z], True), (1 - kappa[z], False)):
-            own = square[z] if stops else cross
-            if chance > 0 and (stops or here.any()):
-                value[here], passes[here] = own / chance, ((cross if stops else chance - cross) / chance)
-            if stops:
-                walk = np.r_[1.0, np.cumprod(passes)[:-1]] @ (form.weights * value)
-                expected += reach * weight * chance * walk
-        reach *= 1 - kappa[z]
-    return expected
-
-
-@pytest.mark.parametrize("measure", ["ERR(max_rel=4)", "ERR(max_rel=4)@100", "RR(rel=2)", "RR(rel=4)"])
-@pytest.mark.parametrize("length", [1, 3, 32, 33, 200])
-def test_the_tree_equals_the_walk_through_each_ranking(measure, length):
-    rng = np.random.default_rng(length)
-    documents = length + length // 3 + 1
-    ranks = random_ranks(rng, 2, documents, length, gaps=length == 200)
-    form = rank_form(parse_measure(measure), 4, int(ranks.max()))
-    shown = np.where(ranks > len(form.weights), 0, ranks)
-    grades, relevant = random_grades(rng, documents, 4), rng.uniform(0, 2 / documents, documents)
-    grades[::5] = np.eye(5)[rng.integers(0, 5, len(grades[::5]))]
-    # Where relevance is rare, a reader goes on.
-    for each in (grades, np.column_stack([1 - relevant, *[relevant / 4] * 4])):
-        moments = label_moments(parse_measure(measure), one_query(ranks), ranks, each)
-        cross = cross_moment(form, shown, each) - np.prod(moments.mean[0])
-        assert moments.covariance[0, 0, 1] == pytest.approx(cross, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

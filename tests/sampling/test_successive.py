@@ -26,19 +26,19 @@ from pt_active.sampling.successive import (
 )
 
 SEEDS = st.integers(0, 2**32 - 1)
-INDPTR = np.array([0, 2, 2, 5])
-RATES = np.array([1.0, 0.3, 0.7, 1.6, 0.45])
-COST = np.array([1.0, 2.0, 1.0, 1.5, 2.0])
+INDPTR = np.array([0, 2, 2, 4])
+RATES = np.array([1.0, 0.3, 0.7, 1.6])
+COST = np.array([1.0, 2.0, 1.0, 1.5])
 PRICES = Costs(INDPTR, COST, 0.0)
-NODES, WEIGHTS = np.polynomial.laguerre.laggauss(32)
+NODES, WEIGHTS = np.polynomial.laguerre.laggauss(64)
 
 
 def tiny_pool(measure: str, systems: int = 1) -> tuple[DocumentPool, np.ndarray, np.ndarray]:
-    """Pool, true values and the means of a model that is wrong: queries of 2, 0 and 3 documents."""
-    ranks = np.array([[1, 2, 2, 1, 3], [2, 1, 1, 3, 2]], dtype=np.int32)[:systems]
+    """Pool, true values and the means of a model that is wrong: queries of 2, 0 and 2 documents."""
+    ranks = np.array([[1, 2, 2, 1], [2, 1, 1, 3]], dtype=np.int32)[:systems]
     form = rank_form(parse_measure(measure, 2), 2, 3)
-    truth = form.values[[2, 0, 1, 2, 0]]
-    return DocumentPool(form, INDPTR, ranks, np.array([0.5, 0.2, 0.3])), truth, form.values[[0, 1, 1, 0, 2]]
+    truth = form.values[[2, 0, 1, 2]]
+    return DocumentPool(form, INDPTR, ranks, np.array([0.5, 0.2, 0.3])), truth, form.values[[0, 1, 1, 0]]
 
 
 def design_with(rate: np.ndarray, prices: Costs = PRICES) -> DocumentDesign:
@@ -70,12 +70,12 @@ def every_draw(succession: Succession, budget: float):
             yield m, replace(succession, priority=t * (1 + (priority - 1 - n) / 100)).drawn_to(budget)
 
 
-@pytest.mark.parametrize(("overhead", "budget", "systems"), [(0.0, 4.6, 1), (1.0, 6.1, 2)])
+@pytest.mark.parametrize(("overhead", "budget", "systems"), [(0.0, 3.6, 1), (1.0, 5.6, 2)])
 def test_estimates_are_unbiased_and_so_are_their_variances(overhead, budget, systems):
     """Exact: every order with its probability, and the threshold integrated out."""
     pool, truth, mean = tiny_pool("DCG@3", systems)
     contrast, prices = np.array([1.0, -1.0])[:systems], Costs(INDPTR, COST, overhead)
-    succession = Succession(design_with(RATES, prices), np.full(5, np.inf), prices)
+    succession = Succession(design_with(RATES, prices), np.full(4, np.inf), prices)
     mass, values, parts = [], [], []
     for m, sample in every_draw(succession, budget):
         assert sample.spent <= budget

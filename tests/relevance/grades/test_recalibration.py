@@ -57,21 +57,6 @@ def test_the_prior_weighs_as_much_as_one_label_of_average_weight() -> None:
     assert off @ logit == pytest.approx((slope - 1) / 0.7**2, abs=1e-4)
 
 
-def test_weights_undo_a_biased_choice_of_labels() -> None:
-    """No line fits the truth, so labels of high scores alone give a different line from all labels; weights fix it."""
-    rng = np.random.default_rng(6)
-    score = rng.normal(size=40_000)
-    labels = (rng.random(40_000) < 1 / (1 + np.exp(-np.sin(2 * score)))).astype(int)
-    grades, chance = binary(1 / (1 + np.exp(-score))), np.clip(0.05 + 0.9 * (score > 0), 0, 1)
-    drawn = rng.random(40_000) < chance
-    everything = recalibrated_grades(grades, labels, np.ones(40_000))[:, 1]
-    partial = np.where(drawn, labels, -1)
-    weighted = recalibrated_grades(grades, partial, 1 / chance)[:, 1]
-    plain = recalibrated_grades(grades, partial, np.ones(40_000))[:, 1]
-    assert np.abs(weighted - everything).mean() < 0.02
-    assert np.abs(plain - everything).mean() > 3 * np.abs(weighted - everything).mean()
-
-
 def test_recalibration_finds_the_truth_and_the_prior_keeps_it_finite() -> None:
     grades, labels, truth = distorted(5000, 7)
     found = recalibrated_grades(grades, labels, np.ones(5000))
