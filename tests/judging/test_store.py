@@ -170,7 +170,7 @@ def test_an_archived_store_is_read_where_nothing_can_be_written() -> None:
         ("ALTER TABLE records DROP COLUMN note", "no such column"),
         # A view may have no end.
         (
-            "DROP TABLE about; CREATE VIEW about AS SELECT 'x' AS name, 'y' AS value, 0 AS sum",
+            "DROP TABLE about; CREATE VIEW about AS SELECT 'x' AS name",
             "it has no table 'about'",
         ),
         ("DROP TABLE records; CREATE VIEW records AS SELECT 'x' AS key", "it has no table 'records'"),
@@ -183,10 +183,7 @@ def test_a_store_that_lacks_something_is_none(change: str, said: str, tmp_path: 
     store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(f"DROP TRIGGER no_change; {change}")
-    for read in (stored_records, lambda path: Store(path, "p")):
-        with pytest.raises(ValueError, match=f"{path}: expected the judgments of a judging server; "):
-            read(path)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=f"{path}: expected the judgments of a judging server; {said}"):
         stored_records(path)
 
 
