@@ -245,7 +245,7 @@ def test_bad_answers_say_why(judged):
         "plan renamed.csv": "renamed.csv: line 1: expected 4 columns",
         "plan plan.csv other.csv": " in other.csv",
         "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
-        "plan plan.csv --second c": "no ranker 'c' in this plan",
+        "plan plan.csv --second looks=None": "no ranker 'looks=None' in this plan",
         "plan part.csv --looks daily": "always, obrien-fleming, end",
         "plan part.csv --margin -1": "--margin must be a positive number, got -1.0",
         "plan absent.csv --quiet": "absent.csv",
