@@ -10,7 +10,7 @@ import time
 import pytest
 
 from pt_active.frames import progress
-from pt_active.frames.progress import bar, working
+from pt_active.frames.progress import working
 
 
 class Terminal(io.StringIO):
@@ -35,26 +35,3 @@ def test_a_long_step_is_shown_on_a_terminal(monkeypatch, tty, patience, shown):
     assert ("saving my-plan … 00:00" in screen.getvalue()) == shown
     assert not screen.getvalue().rpartition("\r")[2].strip()
     assert threading.active_count() <= before + 1  # tqdm has a watching thread of its own
-
-
-@pytest.mark.parametrize("tty", [True, False])
-def test_a_bar_is_for_terminals_alone(monkeypatch, tty) -> None:
-    screen = Terminal(tty)
-    monkeypatch.setattr(sys, "stderr", screen)
-    assert sum(bar(range(3), "comparing", mininterval=0.0)) == 3
-    assert ("comparing" in screen.getvalue()) == tty
-
-
-def test_an_error_passes_and_ends_the_line(monkeypatch):
-    screen = Terminal(True)
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-
-    def fail() -> None:
-        with working("reading a.run"):
-            time.sleep(0.05)
-            raise KeyError("a")
-
-    with pytest.raises(KeyError):
-        fail()
-    assert not screen.getvalue().rpartition("\r")[2].strip()

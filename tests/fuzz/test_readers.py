@@ -16,9 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-import zipfile
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,33 +79,6 @@ def _store() -> bytes:
     return content
 
 
-SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-BOOK = {
-    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    '<Override PartName="/xl/workbook.xml" '
-    'ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>',
-    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    '<Relationship Id="r" Target="xl/workbook.xml" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"/></Relationships>',
-    "xl/workbook.xml": f'<workbook xmlns="{SHEETS}"><sheets><sheet name="a" sheetId="1" xmlns:r='
-    '"http://schemas.openxmlformats.org/officeDocument/2006/relationships" r:id="s"/></sheets></workbook>',
-    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-    '<Relationship Id="s" Target="worksheets/sheet1.xml" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"/></Relationships>',
-}
-
-
-def _in_a_book(path: Path) -> pd.DataFrame:
-    """What a spreadsheet says whose sheet is this file."""
-    book = Path(f"{path}.xlsx")
-    with zipfile.ZipFile(book, "w") as parts:
-        for name, part in BOOK.items():
-            parts.writestr(name, part)
-        parts.write(path, "xl/worksheets/sheet1.xml")
-    return read_file(book)
-
-
 def _of_quepid(path: Path) -> pd.DataFrame:
     """What judges said in a book of Quepid."""
     with naming(path):
@@ -128,13 +99,6 @@ TABLE = "qid,docno,query,label\n" + "".join(f'q{i},d{i},"a ""b"", c\nżółć {i
 JSON = "".join(f'{{"qid": "q{i}", "docno": "d{i}", "text": "say \\"x\\" {i}", "label": {i % 4}}}\n' for i in range(6))
 TOPICS = "qid\tquery\tqkind\n" + "".join(f"{i}\tlamp {i}\tbuy\n" for i in range(6))
 SGML = "".join(f"<top>\n<num> Number: 1{i}\n<title> lamp &amp; {i}\n<desc> none\n</top>\n" for i in range(4))
-ROWS = [("qid", "docno", "label"), *((f"q{i}", f"d{i}", i % 4) for i in range(5))]
-SHEET = "".join(
-    f'<row r="{i}">'
-    + "".join(f'<c r="{at}{i}" t="str"><v>{cell}</v></c>' for at, cell in zip("ABC", row, strict=True))
-    + "</row>"
-    for i, row in enumerate(ROWS, start=1)
-)
 PAIRS = [
     {"doc_id": f"d{i}", "options": {"pt_active": {"qid": f"q{i}", "docno": f"d{i}"}}}
     | {"judgements": [{"rating": i % 4, "judge_name": "ann"}]}
@@ -158,10 +122,6 @@ READERS = {
     "m.sqlite": Reader(_store(), _records, JUDGED),
     "o.json": Reader(json.dumps({"name": "a", "query_doc_pairs": PAIRS}, indent=1).encode(), _of_quepid, JUDGED),
 }
-if find_spec("openpyxl"):
-    sheet = f'<worksheet xmlns="{SHEETS}"><sheetData>{SHEET}</sheetData></worksheet>'
-    READERS["n.xml"] = Reader(sheet.encode(), _in_a_book, JUDGED)
-
 PIECES = [  # What is put into files
     *(b" ", b"\t", b",", b";", b'"', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xc2\xa0"),
     *b"nan inf True 1e5 -1 9 0.5 1_0 0x1 ' =1+1 \x1b[31m 007 XFD1048576 { } [ ] : null NaN \\u0000 \\".split(),

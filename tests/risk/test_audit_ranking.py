@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import warnings
 from itertools import combinations
 
@@ -87,25 +85,6 @@ def test_the_order_and_names_of_predictors_change_nothing(world, ranked, order, 
     assert tuple(old[name] for name in found.names) == expected.names
     assert [tuple(old[name] for name in group) for group in found.groups] == list(expected.groups)
     np.testing.assert_allclose(found.corrected, expected.corrected, rtol=0, atol=1e-9)
-
-
-def test_what_is_printed(world) -> None:
-    audit, qrels = audited(world, ZeroOne())
-    ranking = audit.rank(qrels, confidence=0.9)
-    shown = str(ranking).splitlines()
-    assert shown[0] == "Error of 4 predictors, best first (regression)"
-    assert re.match(r"  best  0\.\d{4}  \[.*\]  a$", shown[1])
-    assert re.match(r"  told apart  \d of 6 pairs of predictors \(0\.1 level, holm\): those without a", shown[5])
-    fewest = min(found.n_effective for found in ranking.comparisons)
-    sample = f"{fewest:.1f} effective in the comparison with the fewest; 150 judgments"
-    assert shown[6] == f"  sample      150 pairs of 1 query, {sample}"
-    assert shown[7].endswith("the pairs were drawn for differences; the interval of one risk alone may be too narrow")
-    said = json.loads(json.dumps(ranking.to_dict(), allow_nan=False))
-    assert [row["name"] for row in said["predictors"]] == list(ranking.names) == ranking.to_frame()["name"].tolist()
-    assert [row["winner"] for row in said["pairs"]] == list(ranking.winners)
-    assert (said["level"], said["confidence_level"], said["measure"]) == ("pair", 0.9, "Error")
-    audit, qrels = audited(world, ZeroOne(), design="passive")
-    assert "drawn for differences" not in str(audit.rank(qrels))
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
