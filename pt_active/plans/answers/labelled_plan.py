@@ -164,10 +164,8 @@ def with_worst_case(
     if not result.missing:
         return result
     low, high = worst_case(labelled, contrast, how, records)
-    said = (
-        "people need not skip at random: if the missing labels are what lowers the estimate most, or raises it most, "
-        f"the interval reaches from {low:.4f} to {high:.4f}"
-    )
+    reach = f"the interval reaches from {low:.4f} to {high:.4f}" if np.isfinite(high - low) else "there is no interval"
+    said = f"people need not skip at random: with missing labels that lower it most, or raise it most, {reach}"
     return replace(result, basis=replace(result.basis, skipped=said))
 
 
@@ -184,14 +182,15 @@ def worst_case(
     others = np.repeat(missing[:, None], tables.pool.max_grade + 1, axis=1)
     weights = contrast.weights(len(tables.pool.names))
     change = replace(labelled, label=label.copy()).changes(weights, how, others)[missing]
-    ends = []
+    intervals = []
     for grades in (0, change.argmin(axis=1), change.argmax(axis=1)):
         label[missing] = grades
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             judged = judged_with(replace(labelled, label=label.copy(), _kept={}), records, how)
-            ends.append(judged.result(contrast, how).confidence_interval())
-    return min(each.low for each in ends), max(each.high for each in ends)
+            intervals.append(judged.result(contrast, how).confidence_interval())
+    low, high = np.array(intervals).T
+    return float(low.min()), float(high.max())
 
 
 def _error_of_judges(

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import in_order, prefix
@@ -114,3 +115,12 @@ def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonr
     assert state.winner == "production"
     assert state.worst == pytest.approx((low, high), abs=1e-4)
     assert f"in the worst case the interval is [{low:.4f}, {high:.4f}]" in str(state)
+
+
+def test_a_worst_case_without_an_interval_is_called_so() -> None:
+    """All labels that are there are equal, so the estimate has no error that the sample tells."""
+    keys = pd.DataFrame({"qid": np.repeat([f"q{n}" for n in range(12)], 2), "docno": ["a", "b"] * 12})
+    pool = keys.assign(rank_new=[0, 1] * 12, rank_old=[1, 0] * 12, grade_0=0.5, grade_1=0.5)
+    plan = Plan.create(pool, None, "P@1", draws=6, level="query", design="passive", defensive=1.0, seed=1)
+    found = plan.compare(plan.assessments[["qid", "docno"]].assign(label=0).head(3), missing="nonrelevant")
+    assert found.note.endswith("or raise it most, there is no interval")
