@@ -47,8 +47,10 @@ def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Rou
     whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
     if in_parts(tables):
         lacking = part_of(tables)[whole.sample.drawn & (label < 0)].min()
+        if lacking == 1:
+            return None
         part = rounds_of_parts(tables)[lacking - 2]
-        return (part, round_entry(part, entry.budget)) if lacking > 1 else None
+        return part, round_entry(part, entry.budget)
     order = succession_of(whole.sample, graded_of(tables).prices)
     if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
         return None
