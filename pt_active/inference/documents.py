@@ -133,8 +133,8 @@ def document_estimate(
     """Estimate a mean over queries of a contrast of systems [theory 9].
 
     ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries, whose values ``ℓ̃`` are themselves estimated from documents.
-    The variance is estimated by ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of
-    queries and ``Σ p² V̂/Π`` for that of documents. It is unbiased for ``depth`` and ``successive``.
+    The variance is estimated by ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of queries and ``Σ p² V̂/Π`` for that of
+    documents. It is unbiased for ``depth`` and ``successive``.
 
     Args:
         pool: The pool as the measure sees it.

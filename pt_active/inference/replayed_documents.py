@@ -6,6 +6,7 @@ They stand for the sample in one respect, the shape of its studentised errors: d
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,11 @@ class Redraws:
     by_name: np.ndarray  # int64[N], all documents in the order in which they take random numbers
     _kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
+    @cached_property
+    def name(self) -> np.ndarray:
+        """int64[N], the place of each document by name."""
+        return np.argsort(self.by_name)
+
     def drawn(self, number: int, seed: int, labellings: int | None) -> list[Drawn]:
         """What replays draw, in parts.
 
@@ -65,7 +71,7 @@ class Redraws:
     def _drawn(self, repetitions: int, rng: np.random.Generator, labellings: int | None) -> Drawn:
         order, nested = self.design.order, self.design.nested
         queries, query = np.unique(self.query[order], return_inverse=True)
-        place = np.argsort(np.argsort(np.argsort(self.by_name)[order]))  # int64[n], in the order of names
+        place = np.argsort(np.argsort(self.name[order]))  # int64[n], in the order of names
         opened = rng.random((repetitions, len(queries))) < self.design.opening[queries]
         uniform = rng.random((repetitions, len(queries) if nested else len(order)))
         uniform = uniform[:, query if nested else place]
@@ -123,7 +129,7 @@ class DocumentReplays:
         place = np.flatnonzero(influence)
         row, sign = row[place], 0.0
         if len(place):
-            sign = float(np.sign(influence[place[np.argsort(self.redraws.by_name)[row].argmin()]]))
+            sign = float(np.sign(influence[place[self.redraws.name[row].argmin()]]))
         chance = self.redraws.design.chance(pool.query)[row]
         return _Labels(place, pool.query[row], chance, effects[:, place], shift[place], variance[place], sign)
 
