@@ -133,6 +133,6 @@ def test_a_plan_that_comes_in_parts_is_looked_at_after_each(
     assert CliRunner().invoke(app, ["gate", *asked, "--queries", "these", "--margin", "0.5"]).exit_code == 0
     early = CliRunner().invoke(app, ["status", *asked, "--looks", "always"])
     assert "once all are judged, use --looks end" in early.stderr
-    more = re.search(r"pt-active (plan --extend .*)", CliRunner().invoke(app, ["status", *asked]).stdout)
+    more = re.search(r"pt-active (plan --extend .*)", status.stdout)
     if more is not None:
         assert CliRunner().invoke(app, more[1].split()).exit_code == 0
