@@ -26,7 +26,7 @@ CROSS_VALIDATED = "cross_validated"
 _CERTAIN = 1e-12  # A probability within this of 1 counts as 1
 
 
-class Weighting(NamedTuple):
+class RoundWeighting(NamedTuple):
     """An estimate ``Σ a ℓ`` from the labels of all rounds."""
 
     weights: np.ndarray  # float64[N], a; 0 without a label
@@ -42,16 +42,16 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
     return np.asarray(share / share.sum())
 
 
-def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
+def lur(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
     """Levelled unbiased risk, ``Σ_j W_j R̂_j``, whatever earlier rounds decide [theory 7, AI; Farquhar et al. 2021]."""
     plain = np.zeros(len(steps.size))
-    return Weighting(
+    return RoundWeighting(
         _levelled(steps, steps.probability),
         lambda values: _lur_variance(steps, *_levels(steps, values, np.zeros_like(values), plain, plain)),
     )
 
 
-def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
+def ailur(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
     """LUR with π replaced by its regression on g among those left [theory 7, AI]; draws may depend on g alone."""
     if (steps.size <= 1).any():
         raise ValueError(
@@ -65,21 +65,21 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
         chance = nadaraya_watson(steps.score[left], now.astype(float), h)
         smoothed[left[now]] = chance[now]
     level = np.concatenate([[0.0], level_weights(steps.size, len(steps.score))])[steps.step]
-    return Weighting(
+    return RoundWeighting(
         _levelled(steps, smoothed), lambda values: _smooth_variance(steps, smoothed, values, bandwidth, level)
     )
 
 
-def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
+def aiipw(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
     """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}`` [AI], without a history of probabilities; variance as of `ailur`."""
     chance = inclusion_regression(steps, bandwidth)
     drawn = steps.drawn
     weights = np.where(drawn, 1 / np.where(drawn, chance, 1.0), 0.0) / len(steps.score)
     once = np.ones(len(steps.score))
-    return Weighting(weights, lambda values: _smooth_variance(steps, chance, values, bandwidth, once))
+    return RoundWeighting(weights, lambda values: _smooth_variance(steps, chance, values, bandwidth, once))
 
 
-WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
+WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], RoundWeighting]] = {
     "lur": lur,
     "ailur": ailur,
     "aiipw": aiipw,
@@ -182,9 +182,9 @@ def _exact(statistic: Statistic, pool: int) -> RoundEstimate:
     return RoundEstimate(float(evaluated.value), error, float(evaluated.effective), np.inf)
 
 
-def _normalised(weighting: Weighting) -> Weighting:
+def _normalised(weighting: RoundWeighting) -> RoundWeighting:
     total = weighting.weights.sum()
-    return Weighting(weighting.weights / total, lambda values: weighting.variance(values) / total**2)
+    return RoundWeighting(weighting.weights / total, lambda values: weighting.variance(values) / total**2)
 
 
 def _levels(
