@@ -94,6 +94,12 @@ def test_measures_of_the_whole_pool_need_documents_judged_from_the_top(measure, 
             plan.compare(qrels, measure=asked)
 
 
+@pytest.mark.parametrize(("budget", "few"), [(20, True), (200, False)])
+def test_few_queries_judged_from_the_top_are_few_draws(budget: float, few: bool, graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, ERR @ 10, budget=budget, level="document", design="depth")
+    assert ("from few queries" in plan.caution) == few
+
+
 def test_a_certain_model_is_not_believed(demo, graded) -> None:
     certain = graded.assign(grade_0=1.0, grade_1=0.0, grade_2=0.0, grade_3=0.0)
     with pytest.warns(UserWarning, match="the model is certain of every grade that can matter"):

@@ -18,11 +18,14 @@ def interval_caution(tables: PlanTables) -> str:
     if tables.manifest.census or len(tables.rounds) > 1:
         return ""
     if tables.rounds:
-        degrees, unit = float(tables.rounds[0].sample.drawn.sum()) - 1, SAMPLED["document"]
+        sample = tables.rounds[0].sample
+        unit = SAMPLED["query" if sample.design.nested else "document"]  # Labels from the top of a query err together
+        opened = len(np.unique(tables.pool.query_of_document[sample.drawn]))
+        degrees = float(opened if sample.design.nested else sample.drawn.sum()) - 1
     else:
-        sample, unit = sample_of(tables), SAMPLED["query"]
-        weights = sample.importance(tables.pool.query_weight)
-        degrees = float(degrees_left(sample, weights, estimator_named(ESTIMATOR).fitted))
+        queries, unit = sample_of(tables), SAMPLED["query"]
+        weights = queries.importance(tables.pool.query_weight)
+        degrees = float(degrees_left(queries, weights, estimator_named(ESTIMATOR).fitted))
     if not degrees > 0:
         return "these are too few draws for an interval; a larger budget buys more"
     if degrees < SUFFICIENT_DEGREES:
