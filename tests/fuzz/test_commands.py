@@ -56,7 +56,7 @@ COMMANDS = [
     "export docs --out new.jsonl --format trec",
     "status docs judged.csv --margin 0.1 --confidence 0.9",
     "status plan judged.csv --looks end --json",
-    "extend docs --budget 10 --out new --texts texts.tsv",
+    "plan --extend docs --budget 10 --out new",
     "plan --extend plan --budget 10 --out new",
     "status docs judged.jsonl --missing nonrelevant --first a --second b",
     "status plan judged.qrels --measure P@3 --missing nonrelevant",
