@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
@@ -73,6 +73,7 @@ def test_the_spread_is_unbiased_over_all_pools(p: np.ndarray) -> None:
     assert mean == pytest.approx((p @ p) * population.var(), rel=1e-12)
 
 
+@settings(max_examples=30)
 @given(some.lists(some.floats(-5, 5), min_size=3, max_size=20), some.floats(-5, 5))
 def test_a_census_without_skewness_has_the_paired_t_test_of_its_queries(values: list[float], middle: float) -> None:
     census = middle + np.r_[values, np.negative(values)]

@@ -217,7 +217,7 @@ def stakes_of(units: Units, alpha: float = 0.3) -> Stakes:
     return Stakes.planned(float(units.expected[0]), len(units.rate), 5, alpha)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(judged_units(), st.sampled_from([0.05, 0.5, 0.9]))
 def test_an_interval_holds_what_is_not_excluded(case: tuple[Units, np.ndarray], alpha: float) -> None:
     units, c = case

@@ -32,7 +32,7 @@ def lacking(units: Units, contribution: np.ndarray, gone: tuple[int, ...], narro
     return units.judged(np.where(away, np.clip(units.mean, least, most), contribution), draws, least, most)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     units=st.builds(population, st.integers(0, 10**6)),
     seed=st.integers(0, 10**6),
