@@ -345,8 +345,8 @@ time by which units cost a budget: only one step [test_error_curve]
     if step <= _PRECISION * factor: => if step <= factor:
 contributions: base of rounds not weighted [test_contributions]
     float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
-contributions: a label compared with nothing [test_contributions]
-    weight * (now - (values * grades[rows]).sum(axis=1)) => weight * now
+contributions: what was expected minus what came [test_contributions]
+    effect = -(grades * self.changes( => effect = (grades * self.changes(
 slices: importance of the whole pool [test_contributions]
     (count.sum() / self.draws) / self.q[inside].sum() => (count.sum() / self.draws)
 ranking: the worst first [test_ranking]
@@ -369,7 +369,7 @@ deliveries: a note without a grade is no record [test_files]
 labels: numbers above every grade are words [test_files]
     if SPAM <= number <= HIGHEST_LABEL: => if SPAM <= number:
 labels of files without an annotator may contradict the records [test_files]
-    plain |= {"the records": qrels_of( => {"the records": qrels_of(
+    plain.append(qrels_of(pd.concat(records => records.append(qrels_of(pd.concat(records
 Label Studio: a cancelled annotation counts [test_files]
     about.get("was_cancelled") or label is None => label is None
 answers: alike is what the others to the item have [answers/test_comparison]
