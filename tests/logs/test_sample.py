@@ -72,8 +72,8 @@ def test_probabilities_are_those_of_the_package() -> None:
 
 @pytest.mark.parametrize("start", [0.0, 1e-17, 0.5, 1 - 2**-53])
 def test_rounding_neither_adds_nor_takes_a_query(start: float) -> None:
-    traffic = np.random.default_rng(1).random(50_000) + 1e-3
-    for n in (1, 7, 49_999, 50_000):
+    traffic = np.random.default_rng(1).random(20_000) + 1e-3
+    for n in (1, 7, 19_999, 20_000):
         assert drawn_in_order(inclusion(traffic, n), start).sum() == n
 
 

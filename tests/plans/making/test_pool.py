@@ -217,6 +217,7 @@ def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedL
 
 
 def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame) -> None:
+    graded = graded[graded["qid"].isin(graded["qid"].unique()[:30])]
     table = SamplingDistribution("nDCG@10", level="query")(graded)
     assert table.q_prob.sum() == pytest.approx(1, abs=1e-12)
     assert (table.q_weight / table.q_prob).max() <= 10 + 1e-9
