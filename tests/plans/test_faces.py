@@ -28,7 +28,7 @@ MAKERS: dict[str, Callable[[pd.DataFrame, int], Artifact]] = {
     "documents": lambda frame, seed: Plan.create(frame, None, "DCG@4", budget=60, level="document", seed=seed),
     "depths": lambda frame, seed: Plan.create(frame, None, "nDCG@4", budget=60, level="document", seed=seed),
     "surprises": lambda frame, seed: Plan.create(frame, None, "AP@4", budget=60, level="document", seed=seed),
-    "audit": lambda frame, seed: Audit.create(frame, {"a": "one", "b": "other"}, ZeroOne(), budget=60, seed=seed),
+    "audit": lambda frame, seed: Audit.create(frame, {"a": "one", "b": "other"}, ZeroOne(), budget=90, seed=seed),
     "rounds of queries": lambda frame, seed: _test(frame, seed, "DCG@4", 12),
     "rounds of pairs": lambda frame, seed: _test(frame, seed, CrossEntropy(), 60),
 }
