@@ -346,8 +346,8 @@ class Status(Printed):
             counted = how_many("document", self.due, "has")
             facts.append(("waiting", f"{counted} a label that does not count yet: another judge is asked"))
         if self.changed:
-            since = "after they had counted; earlier looks do not count"
-            facts.append(("changed", f"{how_many('label', self.changed)} changed {since}"))
+            when = f"after {'it' if self.changed == 1 else 'they'} had counted"
+            facts.append(("changed", f"{how_many('label', self.changed)} changed {when}; earlier looks do not count"))
         return facts
 
     def counted(self, number: int) -> str:
