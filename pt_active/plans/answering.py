@@ -36,7 +36,7 @@ from pt_active.plans.answers.report.differences import budget_table
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import missing_policy, plan_status, worst_of
+from pt_active.plans.answers.status_of_plan import missing_policy, plan_status, with_worst
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import PlanTables
@@ -260,9 +260,7 @@ class Answering(KeptArtifact[PlanTables]):
             if every:
                 return pair_status(self.tables, labels, question, records).with_said(said, given)
             state = plan_status(self.tables, labels, question, records).with_said(said, given)
-            if state.filled and np.isfinite(state.low):
-                state = replace(state, worst=worst_of(self.tables, as_qrels(qrels, records), question, records))
-            return state
+            return with_worst(state, self.tables, as_qrels(qrels, records), question, records)
 
     def _pair(self, first: str | None, second: str | None) -> tuple[int, ...]:
         """The two rankers that are compared, or the only one."""
@@ -307,7 +305,9 @@ class Answering(KeptArtifact[PlanTables]):
         self._check_planned_for(pair)
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)
-        return gate_of(self.tables, labels, question, asked, records).with_said(said, given)
+        gate = gate_of(self.tables, labels, question, asked, records).with_said(said, given)
+        worst = with_worst(gate.status, self.tables, as_qrels(qrels, records), question, records)
+        return replace(gate, status=worst)
 
     def _check_planned_for(self, pair: tuple[int, int]) -> None:
         """Raise if a ranker came after the plan: where the plan never asks, the model alone would decide."""

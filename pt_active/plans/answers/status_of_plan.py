@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -70,15 +71,21 @@ def state_of(tables: PlanTables, label: np.ndarray, question: Question, records:
     return status_of_looks(growing(tables, label, question.bridged), question, point, records)
 
 
-def worst_of(
-    tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None
-) -> tuple[float, float]:
-    """The ends of the interval in the worst case of the labels that people passed over."""
-    if question.looks is None:
-        how = replace(question.how, missing="nonrelevant")
-        return worst_case(labelled_plan(tables, qrels), question.contrast, how, records)
-    state = plan_status(tables, qrels, question, records)
-    return state.low, state.high
+def with_worst(
+    status: Status, tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None
+) -> Status:
+    """The status with the ends of its interval in the worst case of the labels that people passed over."""
+    if not (status.filled and np.isfinite(status.low)):
+        return status
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # The status has warned of all that is wrong with the labels.
+        if question.looks is None:
+            how = replace(question.how, missing="nonrelevant")
+            worst = worst_case(labelled_plan(tables, qrels), question.contrast, how, records)
+        else:
+            state = plan_status(tables, qrels, question, records)
+            worst = state.low, state.high
+    return replace(status, worst=worst)
 
 
 def with_strays(status: Status, strays: Strays) -> Status:

@@ -122,7 +122,13 @@ def test_a_gate_takes_what_was_passed_over_as_not_relevant(looks: str | None) ->
         plan.gate(given, 0.5, looks=looks, missing=policy, queries="these") for policy in (None, "nonrelevant")
     )
     assert len(open_gate.status.blocked) == gate.status.filled == 2
-    assert gate.to_dict() | {"filled": 0} == plan.gate(zeros, 0.5, looks=looks, queries="these").to_dict()
+    whole = plan.gate(zeros, 0.5, looks=looks, queries="these").to_dict()
+    assert gate.to_dict() | {"filled": 0, "worst": None} == whole
+    state = plan.status(given, looks, missing="nonrelevant")
+    assert isinstance(state, Status)
+    assert gate.status.worst == state.worst
+    assert state.worst is not None
+    assert f"in the worst case the interval is [{state.worst[0]:.4f}, {state.worst[1]:.4f}]" in str(gate)
     assert "judge what was passed over" in plan.status(given, looks).advice
     with pytest.raises(ValueError, match="unknown missing 'some'"):
         plan.gate(given, 0.5, looks=looks, missing="some", queries="these")
