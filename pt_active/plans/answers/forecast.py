@@ -290,7 +290,9 @@ def floor_notes(table: pd.DataFrame, pool: int) -> list[str]:
     if not more.empty:
         asked = ", ".join(dict.fromkeys(f"{row.topics:,} for {row.level} {row.design}" for row in more.itertuples()))
         return [f"Add queries, not only labels: the pool has {pool:,}, and this takes {asked}."]
-    floor = f"an error of {table['floor'].iloc[0]:.4g}, the floor of {how_many('query', pool)}"
+    if (own := table.loc[table["topics"] == pool, "floor"]).empty:
+        return []
+    floor = f"an error of {own.iloc[0]:.4g}, the floor of {how_many('query', pool)}"
     return [f"Judging everything leaves {floor}: where that is most of the error, add queries, not labels."]
 
 

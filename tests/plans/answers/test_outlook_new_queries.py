@@ -64,6 +64,9 @@ def test_budget_for_finds_queries_and_labels(graded: pd.DataFrame) -> None:
     assert "cost" not in free.columns
     assert dear["cost"].to_numpy() == pytest.approx((dear["budget"] + 20 * dear["topics"]).to_numpy())
     assert (dear["cost"] < free["budget"] + 20 * free["topics"]).all()
+    few = outlook.budget_for(width=3.0, query_cost=20)
+    assert (few["topics"] < 120).all()
+    assert not any("floor" in note for note in outlook.notes(few))  # which is not that of the pool's 120 queries
     wide = outlook.budget_for(width=3.0)
     assert (wide["topics"] == 120).all()
     assert (wide["half_width"] <= 3).all()
