@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,9 @@ def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
         Report.of(plan, qrels, status=plan.status(qrels.head(20)))
     with pytest.raises(ValueError, match="the status is of regression, the report of ht"):
         Report.of(plan, qrels, status=plan.status(qrels), estimator="ht")
+    named = replace(plan.status(qrels), first="DCG@10", second=None)
+    with pytest.raises(ValueError, match=r"the status is of DCG@10, the report of \w+ − \w+"):
+        Report.of(plan, qrels, status=named)
 
 
 def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame) -> None:

@@ -189,8 +189,8 @@ def _check_status(status: Status, result: Result) -> None:
         raise ValueError("a status is of two rankers: name them as first= and second=")
     basis, population = result.basis, result.population
     assert population is not None
-    fits = {status.what: result.what, status.measure: basis.measure, status.estimator: basis.estimator}
-    for said, wanted in (fits | {status.population.label: population.label}).items():
+    has = status.what, status.measure, status.estimator, status.population.label
+    for said, wanted in zip(has, (result.what, basis.measure, basis.estimator, population.label), strict=True):
         if said != wanted:
             raise ValueError(f"the status is of {said}, the report of {wanted}")
     if not np.isclose(status.value, result.point, rtol=1e-9, atol=1e-12):
