@@ -145,8 +145,8 @@ class _Documents(UnitSource):
         if found is None:
             raise ValueError(f"the documents were drawn at once, by {manifest.arguments.design}: they have no order")
         self.succession, number = found, len(found.order)
-        cost = np.diff(found.spent, prepend=0.0)
-        self.order = Order(found.order, np.arange(number) + 1, cost, int(sample.drawn.sum()))
+        cost, cut = np.diff(found.spent, prepend=0.0), manifest.cut
+        self.order = Order(found.order, np.arange(number) + 1, cost, cut.of if cut else int(sample.drawn.sum()))
 
     def named(self, document: int) -> str:
         pool = self.tables.pool

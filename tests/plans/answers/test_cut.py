@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import in_order, prefix
+from drawn_order import in_order, judged_by_ann, prefix, small_plan, small_pool
 from samples import wanted
 
 from pt_active import DCG, Plan
@@ -51,6 +51,15 @@ def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_
     again = cut.so_far(fewer)
     assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, None).drawn, "to": 9}
     assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
+
+
+@pytest.mark.parametrize("looks", ["always", None])
+def test_a_cut_plan_of_documents_still_waits_for_what_was_cut_off(looks: str | None) -> None:
+    plan = small_plan("document", small_pool(4), 60)
+    some = judged_by_ann(plan)[["qid", "docno", "label"]].head(40)
+    cut = plan.so_far(some)
+    assert cut.status(some, looks) == plan.status(some, looks)
+    assert cut.gate(some, 9.0, looks=None, queries="these").outcome == "unresolved"
 
 
 def test_what_lacks_labels_says_the_way(plan: Plan, labels: pd.DataFrame) -> None:
