@@ -203,7 +203,7 @@ def options_named(context: typer.Context) -> Iterator[None]:
 
 
 _IN_PYTHON = re.compile(
-    r"""(?<!\w)'(?:[^'\\]|\\.)*' | --\S+\ \S+  # what a user typed stays
+    r"""(?<!\w)'(?:[^'\\]|\\.)*' | --\S+\ \S+ | ^\S+:(?=\ )  # what a user typed stays, and the file that is wrong
     | plan\.(?P<method>\w+)\(\w+\)
     | ^(?P<first>\w+)(?=\ must\ |\ is\ needed)
     | \b(?P<name>\w+)=(?P<value>"[^"]*"|\w[\w.]*\w|\w)?""",

@@ -233,6 +233,8 @@ def test_hints_keep_the_options(judged):
 def test_bad_answers_say_why(judged):
     plan = Plan.load("plan").assessments
     write(judged / "wrong.qrels", "q 0 D-0 good\n")
+    (judged / "seed=1").mkdir()
+    write(judged / "seed=1/wrong.qrels", "q 0 D-0 good\n")
     write(judged / "garbage.csv", "this is\nno table\n")
     table = pd.read_csv("plan.csv", dtype=str)
     table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
@@ -241,6 +243,7 @@ def test_bad_answers_say_why(judged):
         "a.run.gz plan.csv": "there is no plan at a.run.gz",
         "plan nothing.csv": "nothing.csv: No such file or directory",
         "plan wrong.qrels": "wrong.qrels: line 1: expected a label",
+        "plan seed=1/wrong.qrels": "seed=1/wrong.qrels: line 1: expected a label",
         "plan garbage.csv": "names its columns: qid,docno,label",
         "plan renamed.csv": "renamed.csv: line 1: expected 4 columns",
         "plan plan.csv other.csv": " in other.csv",
