@@ -41,6 +41,7 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.showing.page import check_page
@@ -303,6 +304,11 @@ class Answering(KeptArtifact[PlanTables]):
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
         self._check_planned_for(pair)
+        if looks is None and self.tables.manifest.cut and not has_order(self.tables):
+            raise ValueError(
+                "the plan was cut to what is judged, so a look at its end is one of many: ask the plan that was drawn, "
+                'after each of its parts, looks="obrien-fleming", or once all is judged'
+            )
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)
         gate = gate_of(self.tables, labels, question, asked, records).with_said(said, given)

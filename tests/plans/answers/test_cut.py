@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import in_order, judged_by_ann, prefix, small_plan, small_pool
+from drawn_order import in_order, judged_by_ann, ordered, prefix, small_plan, small_pool
 from samples import wanted
 
 from pt_active import DCG, Plan
@@ -60,6 +60,15 @@ def test_a_cut_plan_of_documents_still_waits_for_what_was_cut_off(looks: str | N
     cut = plan.so_far(some)
     assert cut.status(some, looks) == plan.status(some, looks)
     assert cut.gate(some, 9.0, looks=None, queries="these").outcome == "unresolved"
+
+
+@pytest.mark.parametrize("design", ["depth", "surprises"])
+def test_a_plan_without_an_order_that_was_cut_decides_no_gate(design: str) -> None:
+    pool = small_pool(4)
+    plan = Plan.create(pool, None, "nDCG@3", budget=60, level="document", design=design, seed=1)
+    some = ordered(plan, pool.assign(label=np.arange(len(pool)) % 3)[["qid", "docno", "label"]])[:-9]
+    with pytest.raises(ValueError, match="the plan was cut to what is judged, .* ask the plan that was drawn"):
+        plan.so_far(some).gate(some, 9.0, looks=None, queries="these")
 
 
 def test_what_lacks_labels_says_the_way(plan: Plan, labels: pd.DataFrame) -> None:
