@@ -195,7 +195,7 @@ def _draw(outlook: Outlook, table: pd.DataFrame) -> str:
     if outlook.measure.NAME == SCORE.NAME:  # whose units init has chosen
         best, what, how = rows.iloc[-1], "enough answers for each of these ways", []
     line = command_line("plan", *how, "--budget", rounded_up(best["budget"]))
-    return f"Next, {more}draw {what}; add the files, unless {FILE} names them:\n  {line}"
+    return f"Next, {more}draw {what}; add the files, the measure and --out, unless {FILE} has them:\n  {line}"
 
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path) -> str:
