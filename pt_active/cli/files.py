@@ -54,7 +54,7 @@ class RunFiles:
 
     run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE")
     topics: Path | None = option(None, "The queries; default: those of the runs.", "FILE")
-    texts: Path | None = option(None, "Document texts, for the judges and --cost log-length.", "FILE")
+    texts: Path | None = option(None, "Document texts, for the judges and for costs by length.", "FILE")
     train_run: list[Path] | None = option(None, "A past run that people judged; you may pass several.", "FILE")
     train_qrels: Path | None = option(None, "Judgments of the training runs: qrels or a filled-in CSV.", "FILE")
     judge: list[str] | None = option(

@@ -102,7 +102,10 @@ def test_new_queries_take_queries_and_labels(pilot):
     assert found["queries"] == "new"
     best = min(found["rows"], key=lambda row: row["budget"])
     added = best["topics"] - len(QUERIES)
-    assert f"Next, add {added} queries like those of the pool, and draw the sample that costs least; add the files, the measure and --out" in said
+    assert (
+        f"Next, add {added} queries like those of the pool, and draw the sample that costs least; add the files, the "
+        "measure and --out" in said
+    )
     assert f"--level {best['level']} --design {best['design']} --budget " in said.splitlines()[-1]
     assert any(
         note.startswith("Judging everything leaves") for note in data("budget", *words, "--budget", "90")["notes"]
