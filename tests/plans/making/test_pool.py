@@ -225,7 +225,7 @@ def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame) -> None:
     assert "q_mc_error_candidate" not in SamplingDistribution(ERR @ 10, level="query")(graded)
 
 
-@settings(max_examples=5)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 1000))
 def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> None:
     design, draw = SamplingDistribution(ERR @ 10, level="query"), Draw(budget=600, seed=5)
