@@ -37,7 +37,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "numpy without AVX2": {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"},
     "generic": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
 }
-"""The first two are those that ``.ci/run`` takes."""
+"""The first is the one that ``.ci/run`` takes; with ``full`` all are tried."""
 
 DOCUMENTS = (
     ("DCG@10", "depth", 0),

@@ -25,7 +25,7 @@ def latin_numbers(key, samples):  # type: ignore[no-untyped-def]
     for z in range(len(key)):
         for s in range(samples):
             own[s] = uniform(key[z], s)
-        place = np.argsort(own, kind="mergesort")
+        place = np.argsort(own)
         for s in range(samples):
             numbers[s, z] = (place[s] + uniform(key[z], samples + s)) / samples
     return numbers
