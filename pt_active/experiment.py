@@ -16,6 +16,7 @@ from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
+from pt_active.frames.steps import ADDRESS
 from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
@@ -63,7 +64,7 @@ def Experiment(
         plan: The plan whose assessments were judged.
         qrels: ``qid, docno, label``.
         eval_metrics: Measures or their names, `ir_measures`' or trec_eval's.
-        names: Names for a list of systems; by default the ``str()`` of a transformer, and ``run_0``, … for frames.
+        names: Names for a list of systems; by default a transformer's own ``str()``, or ``run_0``, … where it has none.
         perquery: Whether to return the values of each sampled query with its weight, instead of the means. ``"both"``
             returns the means and these values, as a tuple. Only for plans of whole queries.
         baseline: Index or name of the system that the others are compared with, or a list of them.
@@ -139,7 +140,8 @@ def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str
     if isinstance(systems, Mapping):
         return dict(systems)
     if names is None:
-        names = [f"run_{i}" if isinstance(each, pd.DataFrame) else str(each) for i, each in enumerate(systems)]
+        texts = ["" if isinstance(each, pd.DataFrame) else str(each) for each in systems]
+        names = [f"run_{i}" if not text or ADDRESS.search(text) else text for i, text in enumerate(texts)]
     if len(names) != len(systems) or len(set(names)) != len(names):
         wanted = how_many("system", len(systems))
         raise ValueError(f"names must be different, one for each of {wanted}, got {some(names)}")

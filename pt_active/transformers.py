@@ -12,7 +12,6 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import (
-    HELP,
     MAX_DRAWS,
     MAX_SEED,
     how_many,
@@ -33,6 +32,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.progress import working
 from pt_active.frames.runs import RunOrder, ranking_of, united
+from pt_active.frames.steps import Step
 from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import SINGLE, Pool, design_table
@@ -44,7 +44,7 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.sampling import designs
 
 
-class Runs(pt.Transformer):
+class Runs(Step):
     """Merge the rankings of several rankers: topics in, one row per document out.
 
     The output has the topics' columns, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>``
@@ -57,8 +57,6 @@ class Runs(pt.Transformer):
             them. By default this is an error, since it usually means a wrong file.
         **rankers: Name → a transformer, or a run frame (``qid, docno, score``).
     """
-
-    schematic = {"label": "Runs", "help_url": HELP}  # noqa: RUF012
 
     def __init__(
         self,
@@ -108,7 +106,7 @@ class Runs(pt.Transformer):
         return {name: ranker for name, ranker in self.rankers.items() if isinstance(ranker, pt.Transformer)}
 
 
-class SamplingDistribution(pt.Transformer):
+class SamplingDistribution(Step):
     """The sampling distribution of a graded pool [theory 4, 5, 9].
 
     For queries the output has one row per query with ``q_prob``. For documents it has one row per document with
@@ -131,8 +129,6 @@ class SamplingDistribution(pt.Transformer):
         pairs: Weights of the pairwise differences of more than two rankers: (ranker, ranker) → weight, 0 for pairs left
             out; or the name of one ranker, to compare it with all others [T 5.16]. Equal by default.
     """
-
-    schematic = {"label": "SamplingDistribution", "help_url": HELP}  # noqa: RUF012
 
     def __init__(
         self,
@@ -188,7 +184,7 @@ class SamplingDistribution(pt.Transformer):
         return _with_columns(inp[["qid"]].iloc[:0], [*query_columns(inp.columns), *added])
 
 
-class Draw(pt.Transformer):
+class Draw(Step):
     """Draw queries or documents from a design [theory 4, 9].
 
     Drawn queries get the columns ``q_draws``, ``q_importance`` and ``q_inclusion``. With replacement, as in the
@@ -202,8 +198,6 @@ class Draw(pt.Transformer):
         replace: Whether a query can be drawn more than once.
         seed: Random seed. The same seed gives the same sample, whatever the order of the rows.
     """
-
-    schematic = {"label": "Draw", "help_url": HELP}  # noqa: RUF012
 
     def __init__(
         self, budget: float | None = None, draws: int | None = None, replace: bool = False, seed: int = 0

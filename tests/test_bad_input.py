@@ -172,7 +172,7 @@ def test_rankers_and_models_are_transformers(wrong: object) -> None:
     refused(f"ranker 'a' must be a PyTerrier transformer or a frame, got {wrong!r}", Runs, a=wrong)
     message = "each model of MixtureGrades(first, second, …) must be a PyTerrier transformer, got "
     refused(f"{message}{wrong!r}", MixtureGrades, UniformGrades(2), wrong)
-    refused(f"{message}[<", MixtureGrades, [UniformGrades(2), UniformGrades(2)])
+    refused(f"{message}[UniformGrades(2), UniformGrades(2)]", MixtureGrades, [UniformGrades(2), UniformGrades(2)])
 
 
 @pytest.mark.parametrize("column", ["grade_1", "rank_turned", "traffic"])

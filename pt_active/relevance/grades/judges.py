@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import HELP, how_many, shown
+from pt_active.frames.checks import how_many, shown
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.tables import is_parquet, read_parquet, read_table
 from pt_active.frames.trec import read_qrels
@@ -45,8 +45,6 @@ class JudgeGrades(FittedGrades):
         marginal_: float64[G+1], the shares of the grades in training.
         agreement_: The share of the judge's votes that are people's labels in training.
     """
-
-    schematic = {"label": "JudgeGrades", "help_url": HELP}  # noqa: RUF012
 
     def __init__(self, judge: AnyJudge, max_grade: int, smoothing: float = 5.0) -> None:
         self.judge = judge

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import HELP, how_many
+from pt_active.frames.checks import how_many
 from pt_active.frames.columns import ranker_names
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_features
@@ -72,8 +72,6 @@ class OrderedLogitGrades(FeatureGrades):
         model_: The fitted `OrderedLogit`.
     """
 
-    schematic = {"label": "OrderedLogitGrades", "help_url": HELP}  # noqa: RUF012
-
     def __init__(self, max_grade: int, prior_scale: float = 1.0) -> None:
         self.max_grade = max_grade
         self.prior_scale = prior_scale
@@ -98,8 +96,6 @@ class ForestGrades(FeatureGrades):
     Attributes:
         model_: The fitted `GradeForest`.
     """
-
-    schematic = {"label": "ForestGrades", "help_url": HELP}  # noqa: RUF012
 
     def __init__(
         self, max_grade: int, kind: str = "regressor", trees: int = 100, min_leaf: int = 50, seed: int = 0

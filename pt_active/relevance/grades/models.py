@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, shown, transformer
+from pt_active.frames.checks import shown, transformer
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, ranker_names, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
+from pt_active.frames.steps import Step
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import best_rank, document_labels, ranking_columns
@@ -32,7 +33,7 @@ USUAL_DEPTH = 10  # The depth at which the share of judged documents is checked
 MIN_JUDGED_SHARE = 0.5  # If a smaller share of the documents at that depth is judged, there is a warning
 
 
-class GradeModel(pt.Transformer):
+class GradeModel(Step):
     """Adds the columns ``grade_0 … grade_G``, and replaces grade columns that are already there.
 
     Rows, their order and their index are kept; ``qid`` and ``docno`` become strings.
@@ -41,7 +42,8 @@ class GradeModel(pt.Transformer):
         max_grade: G, the highest grade.
     """
 
-    max_grade: int
+    def __init__(self, max_grade: int) -> None:
+        self.max_grade = max_grade
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Add the grade columns.
@@ -78,11 +80,6 @@ class UniformGrades(GradeModel):
         max_grade: G, the highest grade.
     """
 
-    schematic = {"label": "UniformGrades", "help_url": HELP}  # noqa: RUF012
-
-    def __init__(self, max_grade: int) -> None:
-        self.max_grade = max_grade
-
     def _grades(self, frame: pd.DataFrame) -> np.ndarray:
         return np.full((len(frame), self.max_grade + 1), 1 / (self.max_grade + 1))
 
@@ -96,11 +93,6 @@ class ColdGrades(GradeModel):
     Args:
         max_grade: G, the highest grade.
     """
-
-    schematic = {"label": "ColdGrades", "help_url": HELP}  # noqa: RUF012
-
-    def __init__(self, max_grade: int) -> None:
-        self.max_grade = max_grade
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
         """``score`` for a plain R frame; none for a frame of several rankers."""
@@ -197,8 +189,6 @@ class PriorGrades(FittedGrades):
         band_grades_: float64[len(bands) + 1, G+1], the share of each grade in each band.
     """
 
-    schematic = {"label": "PriorGrades", "help_url": HELP}  # noqa: RUF012
-
     def __init__(
         self, max_grade: int, bands: Sequence[int] = (1, 3, 5, 10, 20, 50, 100), smoothing: float = 5.0
     ) -> None:
@@ -223,14 +213,12 @@ class PriorGrades(FittedGrades):
         return self.band_grades_[fitting.rank_band(best_rank(frame), self.bands)]
 
 
-class MixtureGrades(pt.Estimator):
+class MixtureGrades(Step, pt.Estimator):
     """The equal mixture of grade models [T 5.11], such as one for each ranker.
 
     Args:
         *models: Grade models, or pipelines that end in one. Each must keep all rows and their order.
     """
-
-    schematic = {"label": "MixtureGrades", "help_url": HELP}  # noqa: RUF012
 
     def __init__(self, *models: pt.Transformer) -> None:
         what = "each model of MixtureGrades(first, second, …)"
@@ -269,10 +257,6 @@ class MixtureGrades(pt.Estimator):
         if len(heights) > 1:
             raise ValueError(f"the models of a mixture must have the same highest grade, got {heights}")
         return _with_grades(frame, np.mean(parts, axis=0))
-
-    def subtransformers(self) -> dict[str, pt.Transformer]:
-        """The models, for PyTerrier's inspection and schematics."""
-        return {f"model_{i}": model for i, model in enumerate(self.models)}
 
 
 def _with_grades(frame: pd.DataFrame, probabilities: np.ndarray) -> pd.DataFrame:
