@@ -96,10 +96,10 @@ class Runs(Step):
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         frames = [each if isinstance(each, pd.DataFrame) else each.transform(inp) for each in self.rankers.values()]
-        known = {*inp.columns, "docno", "rank", "score"}
+        known = {"docno", "rank", "score"}
         others = [c for each in frames for c in each.columns if c not in {*known, *query_columns(each.columns)}]
         ranked = [f"{kind}_{name}" for name in self.rankers for kind in ("rank", "score")]
-        return _with_columns(inp.iloc[:0], ["docno", *ranked, *others])
+        return _with_columns(inp[["qid"]].iloc[:0], ["docno", *others, *ranked, *query_columns(inp.columns)])
 
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The rankers that are transformers, for PyTerrier's inspection and schematics."""
