@@ -52,7 +52,7 @@ class Runs(Step):
     Rows come query by query, by the ranks of the first ranker, then by those of the next one.
 
     Args:
-        depth: Documents to keep of each ranking; None keeps all.
+        depth: Documents to keep of each ranking, as in ``Runs(…) % 20``; None keeps all.
         allow_missing_queries: Whether a ranker may return nothing for queries that others answer; it then scores 0 on
             them. By default this is an error, since it usually means a wrong file.
         **rankers: Name → a transformer, or a run frame (``qid, docno, score``).
@@ -100,6 +100,13 @@ class Runs(Step):
         others = [c for each in frames for c in each.columns if c not in {*known, *query_columns(each.columns)}]
         ranked = [f"{kind}_{name}" for name in self.rankers for kind in ("rank", "score")]
         return _with_columns(inp[["qid"]].iloc[:0], ["docno", *others, *ranked, *query_columns(inp.columns)])
+
+    def fuse_rank_cutoff(self, k: int) -> Runs:
+        """The rankings down to rank k, as with ``depth=k``: this is what ``Runs(…) % k`` means."""
+        depth = k if self.depth is None else min(k, self.depth)
+        return Runs(depth, allow_missing_queries=self.allow_missing_queries, **self.rankers)
+
+    __mod__ = fuse_rank_cutoff  # PyTerrier's own cutoff needs one column rank, and fails without compile()
 
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The rankers that are transformers, for PyTerrier's inspection and schematics."""

@@ -5,6 +5,7 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 from ir_measures import P
+from pandas.testing import assert_frame_equal
 
 import pt_active
 from pt_active import (
@@ -93,6 +94,16 @@ def test_an_experiment_runs_what_pipelines_share_once():
     ]
     table = pt.Experiment(systems, TOPICS, QRELS, [P @ 1], ["rank", "score"], plan="tree", verbose=False)
     assert (table["P@1"].tolist(), sum(calls)) == ([1.0, 1.0], 2)
+
+
+@pytest.mark.parametrize(("depth", "k", "kept"), [(None, 1, 1), (2, 1, 1), (1, 2, 1), (None, 2, 2)])
+def test_a_cutoff_cuts_each_ranking(depth, k, kept):
+    runs = Runs(depth, allow_missing_queries=True, a=A, b=B)
+    wanted = Runs(kept, allow_missing_queries=True, a=A, b=B)
+    compiled = ((pt.Transformer.identity() >> runs) % k).compile()
+    assert runs % k == runs.fuse_rank_cutoff(k) == wanted
+    for cut in (runs % k, compiled):
+        assert_frame_equal(cut(TOPICS), wanted(TOPICS))
 
 
 def test_a_table_names_systems_without_addresses():
