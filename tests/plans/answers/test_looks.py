@@ -1,45 +1,38 @@
-"""The state of a plan at a look at the end: judged prefixes, verdicts, prospects, and rounds."""
+"""The state of a plan at a look at the end, after each round, and after each part of a plan for nDCG or AP."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import prefix
 from samples import by_t, wanted
 
 from pt_active import DCG, Plan, UnitCost
 from pt_active.demo.collection import DemoCollection
+from pt_active.inference.rounds import drawn_by, estimate_rounds, pool_sizes
+from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
+from pt_active.plans.answers.looks import PLANNED
+from pt_active.plans.making.parts import part_of, rounds_of_parts
+from pt_active.plans.making.pool import graded_pool
+from pt_active.plans.making.queries import in_drawing_order
+from pt_active.sampling.drawings import RoundSettings
 
-# --- the sample -------------------------------------------------------------------------------------------------------
 
-
-def test_all_labels_and_one_look_are_the_comparison(plan: Plan, labels: pd.DataFrame) -> None:
+@pytest.mark.parametrize("budget", [600, 10_000])
+def test_all_labels_and_one_look_are_the_comparison(budget: int, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=budget, seed=3, level="query")
     judged = wanted(plan, labels)
     found, status = plan.compare(judged), plan.status(judged, looks=None)
-    low, high = found.confidence_interval()
     assert status.value == pytest.approx(found.difference, rel=1e-12)
-    assert (status.low, status.high) == pytest.approx((low, high), rel=1e-9)
+    assert (status.low, status.high) == pytest.approx(tuple(found.confidence_interval()), rel=1e-9)
     assert status.winner == found.winner
     assert (status.judged, status.n_judged) == (status.drawn, found.basis.n_judged)
-
-
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_census_leaves_nothing_to_chance(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=10_000, seed=3, level="query")
-    assert plan.manifest["census"]
-    for looks in (None, "always"):
-        status = plan.status(wanted(plan, labels), looks)
+    if plan.manifest["census"]:
         assert (status.low, status.high) == pytest.approx((status.value, status.value), rel=1e-9)
-        assert status.value == pytest.approx(plan.compare(wanted(plan, labels)).difference, rel=1e-12)
-        assert status.winner == "candidate"
-    part = plan.status(prefix(plan, labels, 70))
-    assert part.low < part.value < part.high
 
 
 def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -60,24 +53,15 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
 # --- rounds of documents ----------------------------------------------------------------------------------------------
 
 
-Rounds = tuple[Plan, pd.DataFrame, pd.DataFrame]
-"""A plan of two rounds, the labels of the first round, and the labels of both."""
-
-
-def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float, design: str) -> Rounds:
-    one = Plan.create(graded, None, DCG @ 10, budget=budget, design=design, seed=12)
-    first = wanted(one, labels)
+def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float) -> tuple[Plan, pd.DataFrame, pd.DataFrame]:
+    """A plan of two rounds, the labels of the first round, and the labels of both."""
+    one = Plan.create(graded, None, DCG @ 10, budget=budget, design="depth", seed=12)
     two = one.extend(budget)
-    return two, first, pd.concat([first, wanted(two, labels)])
+    return two, wanted(one, labels), pd.concat([wanted(one, labels), wanted(two, labels)])
 
 
-@pytest.fixture(scope="module")
-def rounds(graded: pd.DataFrame, labels: pd.DataFrame) -> Rounds:
-    return two_rounds(graded, labels, 120, "depth")
-
-
-def test_rounds_are_looked_at_once(rounds: tuple) -> None:
-    plan, first, both = rounds
+def test_a_round_counts_when_all_of_it_is_judged(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan, first, both = two_rounds(graded, labels, 120)
     early, late = plan.status(first), plan.status(both)
     assert (early.looks, early.resolution, math.isnan(early.low)) == (None, None, True)
     assert (early.unit, early.judged, late.judged, late.drawn) == ("round", 1, 2, 2)
@@ -86,11 +70,16 @@ def test_rounds_are_looked_at_once(rounds: tuple) -> None:
     assert late.value == pytest.approx(compared.difference, rel=1e-12)
     assert late.standard_error == pytest.approx(compared.standard_error, rel=1e-12)
     assert (late.low, late.high) == pytest.approx(tuple(plan.compare(both).confidence_interval()), rel=1e-9)
+    part = plan.status(both.iloc[:-1])
+    assert (part.judged, part.waiting, part.left_out) == (1, "round 2", len(both) - 1 - len(first))
+    assert part.value == early.value
+    nothing = plan.status(first.iloc[:3])
+    assert (nothing.judged, math.isnan(nothing.value), nothing.left_out) == (0, True, 3)
 
 
 def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo: DemoCollection) -> None:
     """A later ranker depends on documents that could not be drawn; the error of the others is known."""
-    plan, _, both = two_rounds(graded, labels, 500, "depth")
+    plan, _, both = two_rounds(graded, labels, 500)
     run = demo.runs["candidate"]
     upside_down = run[run["rank"] < 15].assign(score=lambda kept: -kept["score"]).drop(columns="rank")
     pair = {"first": "production", "second": "later"}
@@ -105,15 +94,6 @@ def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo
     assert "interval    none" in str(status)
 
 
-def test_a_round_counts_when_all_of_it_is_judged(rounds: tuple) -> None:
-    plan, first, both = rounds
-    status = plan.status(both.iloc[:-1])
-    assert (status.judged, status.waiting, status.left_out) == (1, "round 2", len(both) - 1 - len(first))
-    assert status.value == plan.status(first).value
-    nothing = plan.status(first.iloc[:3])
-    assert (nothing.judged, math.isnan(nothing.value), nothing.left_out) == (0, True, 3)
-
-
 @pytest.mark.parametrize("per_query", [0, 3])
 def test_all_that_can_change_the_result_is_less_than_the_pool(
     per_query: int, graded: pd.DataFrame, labels: pd.DataFrame
@@ -123,16 +103,152 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(
     same = graded.assign(rank_candidate=graded["rank_candidate"].where(~alike, graded["rank_production"]))
     frame, how = same[~alike | (same["rank_production"] >= 0)], {"level": "document", "seed": 1}
     plan, census = (Plan.create(frame, None, DCG @ 10, UnitCost(per_query), budget=each, **how) for each in (100, 1e5))
-    judged = wanted(plan, labels)
     ranks = plan.tables.pool.keys.merge(frame, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
     seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
     drawn, qid = plan.tables.rounds[0].sample.drawn, plan.tables.pool.keys["qid"]
     left = ~drawn & (seen["rank_production"] != seen["rank_candidate"])
     cost = left.sum() + per_query * len(set(qid[left]) - set(qid[drawn]))
     for looks in (None, "always"):
-        state = plan.status(judged, looks)
+        state = plan.status(wanted(plan, labels), looks)
         assert state.everything == pytest.approx(plan.manifest["spent"] + cost)
         assert state.everything < plan.manifest["pool_cost"] == census.manifest["spent"]
         assert not state.needed > state.everything
         done = census.status(wanted(census, labels), looks)
         assert done.everything == pytest.approx(census.manifest["spent"])
+
+
+# --- parts of plans for nDCG and AP -----------------------------------------------------------------------------------
+
+
+DESIGNS = {"depth": "nDCG@10", "surprises": "AP"}
+
+
+@pytest.fixture(scope="module", params=DESIGNS)
+def in_parts(request: pytest.FixtureRequest, few: pd.DataFrame) -> Plan:
+    design = request.param
+    return Plan.create(few, None, DESIGNS[design], budget=200, level="document", design=design, seed=5)
+
+
+def first(plan: Plan, labels: pd.DataFrame, parts: int) -> pd.DataFrame:
+    """The labels of the first parts."""
+    inside = (part_of(plan.tables) > 0) & (part_of(plan.tables) <= parts)
+    return labels.merge(plan.tables.pool.keys.loc[inside, ["qid", "docno"]])
+
+
+def test_all_pairs_share_the_level_in_parts_and_a_named_pair_has_it_alone(few: pd.DataFrame, labels) -> None:
+    third = few.assign(rank_third=few.groupby("qid").cumcount())
+    plan = Plan.create(third, None, "AP", budget=150, level="document", seed=4)
+    names = {"first": plan.rankers[2], "second": plan.rankers[0]}
+    state = plan.status(first(plan, labels, 2), **names)
+    assert (state.looks, state.judged, state.drawn) == (PLANNED, 2, 5)
+    assert plan.gate(first(plan, labels, 2), 0.5, queries="these", **names).status.judged == 2
+    for parts in (2, 5):
+        every = plan.status(first(plan, labels, parts))
+        alone = plan.status(first(plan, labels, parts), confidence=1 - 0.05 / 3, **names)
+        (found,) = (each for each in every.pairs if {each.first, each.second} == set(names.values()))
+        assert (found.low, found.high) == pytest.approx((-alone.high, -alone.low), rel=1e-9)
+        assert (found.looks, found.judged, found.winner) == (PLANNED, parts, alone.winner)
+        assert len(every.table()) == 3
+        assert "after each fifth of the plan" in str(every)
+        assert "Holm" not in str(every)
+    with pytest.raises(ValueError, match="is for one pair"):
+        plan.status(first(plan, labels, 2), None)
+
+
+def test_a_look_after_each_part_is_the_plan_cut_there(in_parts: Plan, labels: pd.DataFrame) -> None:
+    plan, widths = in_parts, []
+    for parts in range(1, 6):
+        so_far = first(plan, labels, parts)
+        state = plan.status(so_far)
+        assert (state.looks, state.unit, state.judged, state.drawn) == (PLANNED, "part", parts, 5)
+        assert state.n_judged == state.spent == len(so_far)
+        assert state.next_look == (parts + 1 if parts < 5 else None)
+        found = plan.so_far(so_far).compare(so_far)
+        assert state.value == pytest.approx(found.difference, rel=1e-12)
+        assert state.standard_error == pytest.approx(found.standard_error, rel=1e-12)
+        widths.append(state.high - state.low)
+    low, high = by_t(plan.compare, so_far).confidence_interval()
+    assert all(np.diff(widths) < 0)
+    assert 1 <= widths[-1] / (high - low) < 1.1  # all that planned looks cost at the end
+    assert state.standard_error == plan.compare(wanted(plan, labels)).standard_error
+
+
+def test_labels_of_a_part_that_is_not_whole_wait(in_parts: Plan, labels: pd.DataFrame) -> None:
+    ordered = in_drawing_order(in_parts.tables)[["qid", "docno"]].merge(labels, on=["qid", "docno"])
+    part = ordered[["qid", "docno"]].merge(in_parts.tables.pool.keys.assign(part=part_of(in_parts.tables)))["part"]
+    assert part.is_monotonic_increasing
+    state, two = in_parts.status(ordered.head(int((part <= 2).sum()) + 5)), in_parts.status(first(in_parts, labels, 2))
+    assert (state.judged, state.left_out) == (2, 5)
+    assert (state.value, state.low, state.high) == (two.value, two.low, two.high)
+    nothing = in_parts.status(labels.head(0))
+    assert (nothing.judged, math.isnan(nothing.value)) == (0, True)
+
+
+def test_parts_stay_when_a_plan_is_saved(in_parts: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    in_parts.save(tmp_path / "plan")
+    so_far = first(in_parts, labels, 3)
+    assert Plan(tmp_path / "plan").status(so_far) == in_parts.status(so_far)
+    cut = in_parts.so_far(so_far)
+    cut.save(tmp_path / "cut")
+    assert Plan(tmp_path / "cut").compare(so_far).difference == cut.compare(so_far).difference
+
+
+@pytest.mark.parametrize(("budget", "earliest"), [(60, 3), (25, 5)])
+def test_looks_before_the_last_one_need_thirty_labels(budget: int, earliest: int, few: pd.DataFrame, labels) -> None:
+    plan = Plan.create(few, None, "nDCG@10", budget=budget, level="document", design="surprises", seed=1)
+    early, state = (plan.status(first(plan, labels, parts)) for parts in (earliest - 1, earliest))
+    assert (np.isfinite(early.low), np.isfinite(state.low)) == (False, True)
+    assert early.resolution is None
+    assert "interval    none   for these 40 queries: a look needs 30 labels" in str(early)
+
+
+def test_one_ranker_is_known_within_a_margin_in_parts(few: pd.DataFrame, labels: pd.DataFrame) -> None:
+    alone = few.drop(columns=["rank_candidate"])
+    plan = Plan.create(alone[alone["rank_production"] >= 0], None, "AP", budget=200, design="surprises", seed=4)
+    assert plan.status(first(plan, labels, 3), margin=10.0).resolved
+    with pytest.raises(ValueError, match="margin"):
+        plan.status(first(plan, labels, 3))
+
+
+def test_the_first_look_that_decides_a_gate_decides_it(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, "AP", budget=400, level="document", design="surprises", seed=15)
+    asked = {"margin": 0.08, "queries": "these"}
+    gates = [plan.gate(first(plan, labels, parts), **asked) for parts in range(1, 6)]
+    states = [gate.status for gate in gates]
+    at = [state.low > -0.08 for state in states].index(True)
+    assert 0 < at < 4
+    assert [gate.outcome for gate in gates] == ["unresolved"] * at + ["pass"] * (5 - at)
+    assert {gate.decided_at for gate in gates[at:]} == {states[at].spent}
+    assert plan.gate(first(plan, labels, 5), looks=None, **asked).outcome == "pass"
+
+
+@pytest.mark.slow
+def test_all_looks_together_keep_their_level(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Rankers are traded at random in 25 queries; an interval that misses the truth at any look is an error."""
+    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:25])].reset_index(drop=True)
+    number, missed, rng = 100, 0, np.random.default_rng(6)
+    swap = few["qid"].isin(rng.permutation(few["qid"].unique())[:12])
+    traded = few.assign(
+        rank_production=few["rank_candidate"].where(swap, few["rank_production"]),
+        rank_candidate=few["rank_production"].where(swap, few["rank_candidate"]),
+    )
+    tables = Plan.create(traded, None, "AP", budget=120, level="document", design="surprises", seed=1).tables
+    label, contrast = tables.pool.keys.merge(labels)["label"].to_numpy(), np.array([1.0, -1.0])
+    graded_documents = graded_pool(tables.pool, tables.measure, 0.0)
+    seen, settings = graded_documents.seen, RoundSettings("surprises", 0.2)
+    sizes = pool_sizes(graded_documents, settings)
+    truth = float(seen.weight @ seen.values(seen.form.values[label]) @ contrast)
+    for _ in range(number):
+        drawn = drawn_by(sizes, graded_documents, settings, 120.0, rng)
+        arguments = replace(tables.manifest.arguments, seed=int(rng.integers(1 << 30)))
+        redrawn = replace(tables, rounds=(drawn,), manifest=replace(tables.manifest, arguments=arguments))
+        redrawn.gain.append(sizes.gain)
+        parts, found = rounds_of_parts(redrawn), []
+        for part in parts:
+            known = np.where(part.sample.drawn, label, -1)
+            found.append(estimate_rounds(seen, [part], known, contrast, "regression"))
+        value, error, degrees = np.array([(f.value, f.standard_error, f.degrees_of_freedom) for f in found]).T
+        time = 1 / np.array([each.expected for each in parts])
+        wide = half_widths(spending_boundary(np.arange(1, 6) / 5, time, 0.05), error, degrees)
+        missed += bool((np.abs(value - truth) > wide).any())
+    assert missed <= 0.06 * number + 3 * np.sqrt(0.06 * 0.94 * number)

@@ -7,12 +7,13 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import ordered
+from samples import wanted
 
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
@@ -24,7 +25,6 @@ from pt_active.plans.answers.report.headline import with_interval
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.verdict import claims_on, prospect_of, verdict_of
 from pt_active.plans.making.queries import in_drawing_order
 
@@ -43,14 +43,18 @@ PLANS: dict[str, dict[str, Any]] = {
 IN_ROUNDS = ("depth", "surprises")
 """Plans without an order, which are looked at after each round."""
 
-HOW_FAR = ("in order", "with a gap", "all")
-
 CASES = [
-    (kind, rankers, HOW_FAR[(row + column) % 3])
-    for row, kind in enumerate(PLANS)
-    for column, rankers in enumerate((2, 1) if row % 2 else (4,))
+    ("queries of DCG", 4, "in order"),
+    ("queries of nDCG", 2, "with a gap"),
+    ("queries of nDCG", 1, "all"),
+    ("documents of DCG", 4, "all"),
+    ("depth of ERR", 1, "with a gap"),
+    ("depth of AP", 4, "with a gap"),
+    ("surprises of nDCG", 2, "all"),
 ]
-"""Each kind of plan with one and two rankers, or with four; the ways in which labels come take turns."""
+"""Each kind of plan, numbers of rankers, and the ways in which labels come."""
+
+KEYS = ["qid", "docno"]
 
 
 @pytest.fixture(autouse=True)
@@ -87,14 +91,13 @@ def made(labelled: pd.DataFrame, kind: str, rankers: int) -> Plan:
 def judged(labelled: pd.DataFrame, kind: str, rankers: int, how_far: str) -> tuple[Plan, pd.DataFrame]:
     """A plan, and its labels so far; where documents were drawn at once, of a second round."""
     plan = made(labelled, kind, rankers)
-    truth = labelled[["qid", "docno", "label"]]
     if kind.startswith(IN_ROUNDS):
-        first = plan.assessments[["qid", "docno"]].merge(truth)
+        first = wanted(plan, labelled)
         plan = plan.extend(40)
-        new = plan.assessments[["qid", "docno"]].merge(truth)
+        new = wanted(plan, labelled)
         part = {"in order": new.head(len(new) // 2), "with a gap": new.drop(new.index[3]), "all": new}[how_far]
         return plan, pd.concat([first, part], ignore_index=True)
-    listed = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(truth)
+    listed = ordered(plan, labelled[[*KEYS, "label"]])
     half, gap = listed.head(len(listed) * 2 // 3), len(listed) // 2
     return plan, {"in order": half, "with a gap": half.drop(half.index[gap]), "all": listed}[how_far]
 
@@ -104,10 +107,6 @@ def by_judges(qrels: pd.DataFrame) -> pd.DataFrame:
     return qrels.assign(annotator=names, status="judged")
 
 
-def looks_of(kind: str) -> str | None:
-    return None if kind.startswith(IN_ROUNDS) else ALWAYS
-
-
 def first_number(text: str, name: str) -> float:
     """The number that follows a name at the beginning of a line."""
     found = re.search(rf"^\s*{name}\s+([+−-]?[\d.]+)", text, re.MULTILINE)
@@ -115,27 +114,12 @@ def first_number(text: str, name: str) -> float:
     return float(found[1].replace("−", "-"))
 
 
-def estimates_shown(data: Any) -> list[float]:
-    """The estimates in the JSON of a report that are the answer to its question."""
-    status = data["status"]
-    result = data["result"] or status
-    values = [result.get("difference", result.get("value")), *(row["estimate"] for row in data["estimates"])]
-    return [*values, *([status["value"]] if status else []), *(each["value"] for each in data["differences"])]
-
-
-def intervals_shown(data: Any) -> list[tuple[float, float]]:
-    """The intervals in the JSON of a report that stand beside these estimates."""
-    shown = [data["result"] or data["status"], *data["estimates"], *data["differences"]]
-    return [(each["low"], each["high"]) for each in shown]
-
-
 @pytest.mark.parametrize(("kind", "rankers", "how_far"), CASES)
 def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, kind, rankers, how_far)
     pair = {} if rankers == 1 else {"first": "b", "second": "a"}
-    margin = 0.05 if rankers == 1 else None
-    status = plan.status(qrels, looks_of(kind), margin, **pair)
-    assert isinstance(status, Status)
+    looks = None if kind.startswith(IN_ROUNDS) else ALWAYS
+    status = plan.status(qrels, looks, 0.05 if rankers == 1 else None, **pair)
     cut = plan.so_far(qrels)
     found: Estimate | Comparison = cut.estimate(qrels)["a"] if rankers == 1 else cut.compare(qrels, **pair)
     value = found.value if isinstance(found, Estimate) else found.difference
@@ -143,15 +127,19 @@ def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, 
     assert status.value == pytest.approx(value, rel=1e-9)
     if np.isfinite(status.standard_error):
         assert status.standard_error == pytest.approx(found.standard_error, rel=1e-9)
-    name = "estimate" if rankers == 1 else "difference"
-    printed = first_number(str(found), name)
+    printed = first_number(str(found), "estimate" if rankers == 1 else "difference")
     assert printed == pytest.approx(value, abs=6e-5)
     assert first_number(str(status), "estimate") == printed
 
     report = Report.of(plan, qrels, status=status, **pair)
     data = json.loads(report.to_json())
-    assert estimates_shown(data) == pytest.approx([value] * len(estimates_shown(data)), rel=1e-9)
-    assert set(intervals_shown(data)) == {(status.to_dict()["low"], status.to_dict()["high"])}
+    result = data["result"] or data["status"]
+    estimates = [result.get("difference", result.get("value")), data["status"]["value"]]
+    estimates += [row["estimate"] for row in data["estimates"]] + [row["value"] for row in data["differences"]]
+    assert estimates == pytest.approx([value] * len(estimates), rel=1e-9)
+    shown = [result, *data["estimates"], *data["differences"]]
+    ends = status.to_dict()
+    assert {(each["low"], each["high"]) for each in shown} == {(ends["low"], ends["high"])}
     number = with_interval(status.value, status.low, status.high, sign=rankers > 1)
     assert report.headline.number == number
     page = report.to_html()
@@ -161,15 +149,14 @@ def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, 
     if rankers > 1:
         assert report.headline.of == "b − a"
         assert "lead of" not in page
-        gate = plan.gate(
-            qrels, 0.1, looks=looks_of(kind) if looks_of(kind) == ALWAYS else None, **pair, queries="these"
-        )
+        gate = plan.gate(qrels, 0.1, looks=looks, **pair, queries="these")
         assert gate.status.value == pytest.approx(value, rel=1e-9)
         assert first_number(str(gate), "estimate") == printed
 
 
 @pytest.mark.parametrize(
-    ("kind", "how_far"), list(zip(["queries of DCG", "documents of DCG", "queries of nDCG"], HOW_FAR, strict=True))
+    ("kind", "how_far"),
+    [("queries of DCG", "in order"), ("documents of DCG", "with a gap"), ("queries of nDCG", "all")],
 )
 def test_all_pairs_together_have_the_estimates_of_the_ranking(kind: str, how_far: str, labelled: pd.DataFrame) -> None:
     plan, qrels = judged(labelled, kind, 4, how_far)
@@ -186,7 +173,7 @@ def test_all_pairs_together_have_the_estimates_of_the_ranking(kind: str, how_far
 def test_records_bring_the_error_of_judges_into_every_answer(kind: str, labelled: pd.DataFrame) -> None:
     if kind.startswith(IN_ROUNDS):
         plan = made(labelled, kind, 2)
-        qrels = in_drawing_order(plan.tables)[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
+        qrels = in_drawing_order(plan.tables)[KEYS].merge(labelled[[*KEYS, "label"]])
     else:
         plan, qrels = judged(labelled, kind, 2, "in order")
     second = by_judges(qrels).iloc[::2].assign(annotator="cleo", label=lambda rows: (rows["label"] + 1).clip(upper=2))
@@ -208,7 +195,6 @@ def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.
         apart = [by_judges(qrels.head(1).assign(label=grade)).assign(annotator=f"judge {grade}") for grade in (0, 2)]
         records = pd.concat([first.iloc[1:], *apart], ignore_index=True)
         status = plan.status(records)
-        assert isinstance(status, Status)
         assert not status.resolved
         assert np.isfinite(status.value) or kind == "queries of DCG"
 
@@ -229,7 +215,6 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
     plan, qrels = judged(labelled, "documents of DCG", 2, "all")
     seen = set()
     early = plan.status(qrels.drop(qrels.index[4]))
-    assert isinstance(early, Status)
     assert np.isnan(early.value)
     assert early.n_judged == len(qrels) - 1
     with pytest.raises(ValueError, match=f"4 of {len(qrels) - 1} labels are judged so far without a gap: document "):
@@ -237,7 +222,6 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
     for gap in (10, 30):
         some = qrels.drop(qrels.index[gap])
         status = plan.status(some)
-        assert isinstance(status, Status)
         report = Report.of(plan, some, status=status)
         outside = not status.low <= status.value <= status.high
         assert "SE " in (line := dict(status.facts())["estimate"])
@@ -250,8 +234,7 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
 
 def test_four_of_five_continuations_are_settled_by_then(labelled: pd.DataFrame) -> None:
     plan = made(labelled, "documents of DCG", 2)
-    qrels = plan.assessments[["qid", "docno"]].merge(labelled[["qid", "docno", "label"]])
-    label = whole_labels(plan.tables.pool.keys, qrels)
+    label = whole_labels(plan.tables.pool.keys, wanted(plan, labelled))
     proof = sequence_of(plan.tables, label, plan.measure).proof(Contrast(0, 1), 0.05)
     verdict = verdict_of(proof, 0.0, True, 0.05)
     value = proof.draws.estimate()[0]
@@ -263,36 +246,23 @@ def test_four_of_five_continuations_are_settled_by_then(labelled: pd.DataFrame) 
     assert before - 0.04 <= 0.8 <= by_then + 0.04  # 3 standard errors of 10 numbers, each from 200 continuations
 
 
-# --- values of nDCG and AP say of which pool they are -----------------------------------------------------------------
-
-
-POOLED = "in the pool (top 15 of 2 runs)"
-
-
-@pytest.fixture(scope="module")
-def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, "nDCG@10", budget=300, seed=4)
-
-
-@pytest.mark.parametrize("measure", ["nDCG@10", "R@5"])
-def test_every_answer_names_the_pool(measure: str, graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
-    few = graded[graded["qid"].isin(graded["qid"].unique()[:20])]
-    plan = Plan.create(few, None, measure, budget=100, seed=4, level="document")
-    own, said = labels.merge(plan.assessments[["qid", "docno"]]), f"{measure} {POOLED}"
+@pytest.mark.parametrize(("measure", "level"), [("nDCG@10", "document"), ("R@5", "query")])
+def test_every_answer_names_the_pool(measure: str, level: str, few: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Unless the measure has no ideal; a later run does not change the pool."""
+    plan = Plan.create(few, None, measure, budget=100, seed=4, level=level)
+    own, said = wanted(plan, labels), f"{measure} in the pool (top 15 of 2 runs)"
+    assert str(plan).startswith(f"Plan for {said} of production, candidate")
+    if measure == "R@5":
+        assert str(plan.compare(own)).startswith(said)
+        return
     answers = [plan.compare(own), plan.status(own), plan.rank(own), *plan.estimate(own).values()]
     answers.append(plan.gate(own, 0.1, queries="these"))
     for each in answers:
         assert str(each).startswith(said)
         assert said in json.dumps(each.to_dict())
-    assert str(plan).startswith(f"Plan for {said} of production, candidate")
     report = Report.of(plan, own)
     assert said in report.to_html()
     assert said in report.to_json()
-
-
-def test_a_later_run_or_a_measure_without_ideal_changes_nothing(plan: Plan, labels: pd.DataFrame) -> None:
-    own = labels.merge(plan.assessments[["qid", "docno"]])
-    later = own.assign(score=np.arange(len(own)))[["qid", "docno", "score"]]
-    more = plan.with_rankers(later=later)
-    assert more.compare(own, first="later", second="candidate").basis.measure == f"nDCG@10 {POOLED}"
     assert plan.compare(own, "DCG@10").basis.measure == "DCG@10"
+    more = plan.with_rankers(later=own.assign(score=np.arange(len(own)))[[*KEYS, "score"]])
+    assert more.compare(own, first="later", second="candidate").basis.measure == said

@@ -1,4 +1,4 @@
-"""Foreseen errors are those that come, and a pilot corrects a model that is too sure of itself."""
+"""Foreseen errors are those that come, and a pilot corrects a model that is too sure; for these and for new queries."""
 
 from __future__ import annotations
 
@@ -100,24 +100,30 @@ def test_the_table_and_its_inverse(outlook: Outlook) -> None:
     assert (outlook.budget_for(width=1e-9)["documents"].diff().dropna() <= 0).all()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda look, _: look.table(difference=0.0), "difference must be a number other than 0"),
-        *((lambda look, _, power=p: look.table(power=power), "power must lie between") for p in (0.0, 0.04, 1.0, 1.5)),
-        (lambda look, _: look.budget_for(width=0.1, confidence=1.0), "confidence must lie between 0 and 1"),
-        (lambda look, _: look.table(confidence=None), "confidence must be a number, got None"),
-        (lambda look, _: look.table(5), "budgets must be a list of numbers, got 5"),
-        (lambda look, _: look.table(["20"]), "a budget must be a number, got '20'"),
-        (lambda look, _: look.budget_for(), "either width= or difference="),
-        (lambda look, _: look.budget_for(width=-1.0), "width must be a positive number"),
-        (lambda look, _: look.budget_for(difference=[0.1]), r"difference must be a number, got \[0.1\]"),
-        (lambda _, of: of(cost=TimeCost(30, -1)), "per_query must be a finite number and not negative"),
-        (lambda _, of: of(methods=[Method("passive", "snis")]), "only samples without replacement"),
-        (lambda _, of: of(methods=["hedged"]), "a list of Method, got 'hedged' in it"),
-        (lambda _, of: of(pilot=(pd.DataFrame(), pd.DataFrame())), "pilot must be a plan and its labels"),
-    ],
-)
+REFUSED = [
+    (lambda look, _: look.table(difference=0.0), "difference must be a number other than 0"),
+    *((lambda look, _, power=p: look.table(power=power), "power must lie between") for p in (0.04, 1.0)),
+    (lambda look, _: look.budget_for(width=0.1, confidence=1.0), "confidence must lie between 0 and 1"),
+    (lambda look, _: look.table(confidence=None), "confidence must be a number, got None"),
+    (lambda look, _: look.table(5), "budgets must be a list of numbers, got 5"),
+    (lambda look, _: look.table(["20"]), "a budget must be a number, got '20'"),
+    (lambda look, _: look.budget_for(), "either width= or difference="),
+    (lambda look, _: look.budget_for(width=-1.0), "width must be a positive number"),
+    (lambda look, _: look.budget_for(difference=[0.1]), r"difference must be a number, got \[0.1\]"),
+    (lambda look, _: look.budget_for(width=0.4, query_cost=3), "query_cost= is for new queries"),
+    (lambda _, of: of(cost=TimeCost(30, -1)), "per_query must be a finite number and not negative"),
+    (lambda _, of: of(methods=[Method("passive", "snis")]), "only samples without replacement"),
+    (lambda _, of: of(methods=["hedged"]), "a list of Method, got 'hedged' in it"),
+    (lambda _, of: of(pilot=(pd.DataFrame(), pd.DataFrame())), "pilot must be a plan and its labels"),
+    (lambda _, of: of(queries="all"), "queries must be 'these' or 'new', got 'all'"),
+    (lambda _, of: of(queries="new").until_known(0.5), 'only for queries="these"'),
+    (lambda _, of: of(queries="new").budget_for(width=0.4, query_cost=-1), "query_cost must be a number from 0"),
+    (lambda _, of: of(queries="new").budget_for(width=1e-6), "more than 10,000,000 queries"),
+    (lambda _, of: of(queries="new", clusters="need").table(), "there is no column 'need'"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
 def test_bad_arguments_are_refused(call, message: str, outlook: Outlook, graded: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match=message):
         call(outlook, partial(Outlook.of, graded, None, DCG @ 10))
@@ -182,9 +188,8 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
 def test_samples_promise_what_their_weights_make_of_them(demo: DemoCollection, graded: pd.DataFrame) -> None:
     """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand, for samples that were drawn independently."""
     plan = Plan.create(graded, None, DCG @ 10, budget=300, design="depth", level="document", seed=2)
-    first = demo.judge(plan.assessments)[["qid", "docno", "label"]]
     two = plan.extend(300)
-    every = pd.concat([first, demo.judge(two.assessments)[["qid", "docno", "label"]]])
+    every = pd.concat([demo.judge(each.assessments)[["qid", "docno", "label"]] for each in (plan, two)])
     pilot, rounds = Pilot.of(two, every), two.tables.rounds
     gain = np.random.default_rng(0).uniform(0.1, 2, len(two.tables.pool.docno))
     promised = []
@@ -201,15 +206,17 @@ def test_samples_promise_what_their_weights_make_of_them(demo: DemoCollection, g
     assert pilot.of_documents("depth", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
 
 
-@pytest.mark.parametrize("draws", [1, 3, 30])
-def test_few_queries_of_a_pilot_are_said_to_be_few(draws: int, graded: pd.DataFrame, demo: DemoCollection) -> None:
+@pytest.mark.parametrize(("draws", "counted"), [(1, "1 query"), (3, "3 queries"), (30, None)])
+def test_few_queries_of_a_pilot_are_said_to_be_few(draws, counted, graded: pd.DataFrame, demo: DemoCollection) -> None:
     plan = Plan.create(graded, None, DCG @ 10, seed=2, draws=draws)
     outlook = Outlook.of_plan(plan, demo.judge(plan.assessments))
     table = outlook.table([300])
     assert np.isfinite(table["standard_error"]).all()
-    counted = "1 query" if draws == 1 else f"{draws} queries"
-    said = outlook.notes(table)
-    assert any(f"The pilot has {counted}. Below 30, chance decides" in each for each in said) == (draws < 30)
+    said = " ".join(outlook.notes(table))
+    if counted:
+        assert f"The pilot has {counted}. Below 30, chance decides" in said
+    else:
+        assert "Below 30" not in said
 
 
 def test_a_pilot_without_any_variance_promises_no_certainty(graded: pd.DataFrame) -> None:
@@ -232,3 +239,92 @@ def test_tiny_budgets_are_answered_with_a_warning(outlook: Outlook) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         outlook.table([100])
+
+
+# --- new queries ------------------------------------------------------------------------------------------------------
+
+
+def for_new(graded: pd.DataFrame, **how: object) -> Outlook:
+    return Outlook.of(graded, None, DCG @ 10, queries="new", **how)
+
+
+def floor_of(outlook: Outlook) -> float:
+    return float(outlook.table()["floor"].iloc[0])
+
+
+def test_the_table_has_the_floor_and_its_errors_add_up(outlook: Outlook, graded: pd.DataFrame) -> None:
+    these, new = outlook.table(), for_new(graded).table()
+    assert list(new.columns) == [*these.columns, "topics", "floor"]
+    assert (new["topics"] == 120).all()
+    assert new["floor"].nunique() == 1
+    np.testing.assert_allclose(new["standard_error"] ** 2, these["standard_error"] ** 2 + new["floor"] ** 2)
+
+
+def test_the_floor_is_the_spread_that_labels_from_the_model_have(graded: pd.DataFrame, as_the_model_says) -> None:
+    """400 labellings by the model; the paired t-test's squared error of each, against the floor's square."""
+    ranks = graded[["rank_production", "rank_candidate"]].to_numpy()
+    discount = np.where((ranks >= 0) & (ranks < 10), 1 / np.log2(2.0 + ranks.clip(0)), 0)
+    signed, query = discount[:, 0] - discount[:, 1], pd.factorize(graded["qid"])[0]
+    labels = (as_the_model_says(seed)["label"].to_numpy() for seed in range(400))
+    squares = [np.bincount(query, signed * (2.0**label - 1)).var(ddof=1) / 120 for label in labels]
+    assert floor_of(for_new(graded)) ** 2 == pytest.approx(np.mean(squares), abs=3 * np.std(squares) / 20)
+
+
+def test_budget_for_finds_queries_and_labels(graded: pd.DataFrame) -> None:
+    outlook = for_new(graded)
+    free, dear = (outlook.budget_for(difference=0.4, power=0.9, query_cost=cost) for cost in (0, 20))
+    for table in (free, dear):
+        assert table["power"].between(0.9, 0.905).all()
+    assert (free["floor"] / free["standard_error"]).to_numpy() == pytest.approx(0.5, rel=0.01)
+    assert (dear["topics"] < free["topics"]).all()
+    assert (dear["budget"] > free["budget"]).all()
+    assert "cost" not in free.columns
+    assert dear["cost"].to_numpy() == pytest.approx((dear["budget"] + 20 * dear["topics"]).to_numpy())
+    assert (dear["cost"] < free["budget"] + 20 * free["topics"]).all()
+    few = outlook.budget_for(width=3.0, query_cost=20)
+    assert (few["topics"] < 120).all()
+    assert not any("floor" in note for note in outlook.notes(few))  # which is not that of the pool's 120 queries
+    wide = outlook.budget_for(width=3.0)
+    assert (wide["topics"] == 120).all()
+    assert (wide["half_width"] <= 3).all()
+    said = f"Judging everything leaves an error of {floor_of(outlook):.4g}, the floor of 120 queries: "
+    assert said in outlook.described(outlook.table())
+    told = f"Add queries, not only labels: the pool has 120, and this takes {free['topics'].iloc[0]:,} for"
+    assert told in outlook.described(free)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_pilot_corrects_the_floor_that_a_useless_model_expects(level: str, demo, graded: pd.DataFrame) -> None:
+    """A model that is sure that every query is alike; the floor is that of all labels within a factor of 1.6."""
+    sure = graded.assign(grade_0=0.97, grade_1=0.01, grade_2=0.01, grade_3=0.01)
+    plan = Plan.create(sure, None, DCG @ 10, budget=600, level=level, seed=1)
+    census = Plan.create(sure, None, DCG @ 10, budget=1e9, level="query")
+    true = census.compare(demo.judge(graded), queries="new").standard_error
+    after = for_new(sure, pilot=(plan, demo.judge(plan.assessments)))
+    assert floor_of(for_new(sure)) < true / 2
+    assert true / 1.6 < floor_of(after) < 1.6 * true
+    assert (after.budget_for(difference=0.5)["power"] >= 0.8).all()
+
+
+def test_a_census_of_a_past_track_is_a_pilot_whose_spread_is_that_of_its_paired_t_test(census, labels) -> None:
+    methods = [Method("hedged", "regression", with_replacement=False)]
+    outlook = Outlook.of_plan(census, labels, methods=methods, queries="new")
+    shown = census.compare(labels, queries="new").standard_error
+    assert floor_of(outlook) == pytest.approx(shown, rel=0.05)
+
+
+def test_clusters_are_what_the_population_is_drawn_in(graded: pd.DataFrame) -> None:
+    """Twins of one need tell less of other needs than as many queries, and more than one of each."""
+    twins = pd.concat([graded, graded.assign(qid=graded["qid"] + "-again")])
+    twins["qneed"] = twins["qid"].str.removesuffix("-again")
+    together = floor_of(for_new(twins, clusters="qneed"))
+    assert floor_of(for_new(twins)) < together < floor_of(for_new(graded))
+
+
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
+def test_what_cannot_be_foreseen_is_said(graded: pd.DataFrame) -> None:
+    one = graded[graded["qid"] == graded["qid"].iloc[0]]
+    tied = graded.assign(rank_candidate=graded["rank_production"], score_candidate=graded["score_production"])
+    for pool in (one, tied):
+        with pytest.raises(ValueError, match="sees no difference between queries"):
+            for_new(pool).table()

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import ordered
+from samples import wanted
 
 from pt_active import DCG, Plan, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -15,17 +16,15 @@ from pt_active.frames.qrels import known_labels
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.queries import in_drawing_order
 
 QUERIES = 40
 DOCUMENTS = {"level": "document", "design": "successive"}
-KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "queries": (DCG @ 10, {"budget": 200, "seed": 3, "level": "query"}),
-    "documents": (DCG @ 10, {"budget": 150, "seed": 3, **DOCUMENTS}),
-    "opened": (DCG @ 10, {"budget": 180, "seed": 5, "cost": UnitCost(per_query=3), **DOCUMENTS}),
-    "hours": (DCG @ 10, {"budget": 1.5, "seed": 3, "cost": TimeCost(30, 60), **DOCUMENTS}),
+KINDS: dict[str, dict[str, Any]] = {
+    "queries": {"budget": 200, "seed": 3, "level": "query"},
+    "documents": {"budget": 150, "seed": 3, **DOCUMENTS},
+    "opened": {"budget": 180, "seed": 5, "cost": UnitCost(per_query=3), **DOCUMENTS},
+    "hours": {"budget": 1.5, "seed": 3, "cost": TimeCost(30, 60), **DOCUMENTS},
 }
-UNITS = {"queries": "query", "documents": "document", "opened": "document", "hours": "document"}
 SAID = ("value", "standard_error", "low", "high", "e_value", "resolution", "resolved_at", "judged", "spent", "n_judged")
 
 
@@ -43,21 +42,20 @@ def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def plans(pool: pd.DataFrame) -> dict[str, Plan]:
-    return {kind: Plan.create(pool, None, measure, **how) for kind, (measure, how) in KINDS.items()}
+    return {kind: Plan.create(pool, None, DCG @ 10, **how) for kind, how in KINDS.items()}
 
 
 @pytest.fixture(scope="module")
-def listed(plans: dict[str, Plan]) -> dict[str, pd.DataFrame]:
-    """The documents of each plan, in the order in which they come."""
-    return {kind: in_drawing_order(plan.tables, "drawn")[["qid", "docno"]] for kind, plan in plans.items()}
+def come(plans: dict[str, Plan], labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The labels of each plan, in the order in which they come."""
+    return {kind: ordered(plan, labels) for kind, plan in plans.items()}
 
 
-def truth_of(demo: DemoCollection, labels: pd.DataFrame, kind: str) -> float:
-    first, second = (
-        measure_values(demo.runs[name], labels, KINDS[kind][0]).set_index("qid").value
-        for name in ("production", "candidate")
-    )
-    return float((first - second)[sorted(labels.qid.unique())].mean())
+@pytest.fixture(scope="module")
+def truth(demo: DemoCollection, labels: pd.DataFrame) -> float:
+    runs = [measure_values(demo.runs[name], labels, DCG @ 10) for name in ("production", "candidate")]
+    first, second = (run.set_index("qid")["value"][labels["qid"].unique()] for run in runs)
+    return float((first - second).mean())
 
 
 def said(status: Status) -> list[object]:
@@ -68,11 +66,10 @@ def said(status: Status) -> list[object]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_labels_are_the_truth(kind: str, demo: DemoCollection, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    measure, how = KINDS[kind]
-    plan = Plan.create(pool, None, measure, **how | {"budget": 1e6})
-    status, truth = plan.status(labels.merge(plan.assessments[["qid", "docno"]])), truth_of(demo, labels, kind)
-    assert (status.unit, status.judged, status.waiting) == (UNITS[kind], status.drawn, None)
+def test_all_labels_are_the_truth(kind: str, truth: float, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(pool, None, DCG @ 10, **KINDS[kind] | {"budget": 1e6})
+    status = plan.status(wanted(plan, labels))
+    assert (status.judged, status.waiting) == (status.drawn, None)
     assert (status.low, status.value, status.high) == pytest.approx((truth, truth, truth), abs=1e-9)
     assert (status.standard_error, status.e_value) == (0.0, np.inf)
     assert status.winner == ("production" if truth > 0 else "candidate")
@@ -81,14 +78,12 @@ def test_all_labels_are_the_truth(kind: str, demo: DemoCollection, pool: pd.Data
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_intervals_contain_the_truth_and_only_become_narrower(
-    kind: str, demo: DemoCollection, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
-) -> None:
+def test_intervals_contain_the_truth_and_only_become_narrower(kind: str, truth: float, plans, come) -> None:
     """The ends of an interval are found to a ten-thousandth of the standard error."""
-    ordered, truth, last = listed[kind].merge(labels), truth_of(demo, labels, kind), None
+    ordered, last = come[kind], None
     for part in np.linspace(0, len(ordered), 6).astype(int):
         status = plans[kind].status(ordered.head(part))
-        assert status.unit == UNITS[kind]
+        assert status.unit == ("query" if kind == "queries" else "document")
         assert status.low < truth < status.high
         if last is not None:
             slack = 0.0 if np.isnan(last.standard_error) else 1e-4 * last.standard_error
@@ -100,13 +95,11 @@ def test_intervals_contain_the_truth_and_only_become_narrower(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(
-    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
-) -> None:
-    ordered = listed[kind].merge(labels)
+def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(kind: str, plans, come) -> None:
+    plan, ordered = plans[kind], come[kind]
     gap = len(ordered) // 3
-    status = plans[kind].status(ordered.drop(index=gap))
-    before = plans[kind].status(ordered.drop(index=gap), missing="error")
+    some = ordered.drop(index=gap)
+    status, before = plan.status(some), plan.status(some, missing="error")
     lost = int((ordered["qid"] == ordered["qid"][gap]).sum()) if kind == "queries" else 1
     assert status.open == 1
     assert before.judged < status.judged < status.drawn
@@ -115,14 +108,14 @@ def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(
     slack = 1e-4 * before.standard_error
     assert before.low - slack <= status.low < status.high <= before.high + slack
     for grade in range(4):
-        filled = plans[kind].status(ordered.assign(label=ordered["label"].where(ordered.index != gap, grade)))
+        filled = plan.status(ordered.assign(label=ordered["label"].where(ordered.index != gap, grade)))
         assert status.low - slack <= filled.low < filled.high <= status.high + slack
         assert filled.e_value >= status.e_value - 1e-9
-    cut = plans[kind].so_far(ordered.drop(index=gap)).compare(ordered.drop(index=gap))
+    cut = plan.so_far(some).compare(some)
     assert (status.value, before.value) == pytest.approx((cut.difference, cut.difference), rel=1e-9)
     assert "1 query not fully judged:" in str(status) or kind != "queries"
-    assert said(before) == said(plans[kind].status(ordered.head(gap), missing="error"))
-    assert (before.open, before.left_out) == (0, len(ordered) - 1 - before.n_judged)
+    assert said(before) == said(plan.status(ordered.head(gap), missing="error"))
+    assert (before.open, before.left_out) == (0, len(some) - before.n_judged)
     assert ordered["qid"][gap] in before.waiting
     assert f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged" in str(before)
 
@@ -165,9 +158,9 @@ def proved(plan: Plan, labels: pd.DataFrame) -> tuple[int, float]:
     return sequence.judged, sequence.proof(Contrast(0, 1), 0.05).draws.estimate()[0]
 
 
-@pytest.mark.parametrize("part", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize("part", [0.2, 1.0])
 def test_the_mean_of_what_draws_of_queries_show_is_that_of_the_formula(
-    part: float, plans: dict[str, Plan], listed: dict, pool: pd.DataFrame, demo: DemoCollection, labels: pd.DataFrame
+    part: float, plans: dict[str, Plan], come: dict, pool: pd.DataFrame, demo: DemoCollection, labels: pd.DataFrame
 ) -> None:
     plan = plans["queries"]
     table = plan.queries.sort_values("q_priority")
@@ -184,18 +177,15 @@ def test_the_mean_of_what_draws_of_queries_show_is_that_of_the_formula(
         weight**2 * (variance + weight @ variance + RANGE * width.to_numpy() ** 2),
         n,
     )
-    assert proved(plan, labels[labels.qid.isin(table.qid[:n])].merge(listed["queries"])) == (
-        n,
-        pytest.approx(expected, rel=1e-9),
-    )
+    first = come["queries"][lambda rows: rows.qid.isin(table.qid[:n])]
+    assert proved(plan, first) == (n, pytest.approx(expected, rel=1e-9))
 
 
-@pytest.mark.parametrize("kind", ["documents", "opened"])
-@pytest.mark.parametrize("part", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize(("kind", "part"), [("documents", 0.2), ("opened", 0.6), ("opened", 1.0)])
 def test_the_mean_of_what_draws_of_documents_show_is_that_of_the_formula(
-    kind: str, part: float, plans: dict[str, Plan], listed: dict, pool: pd.DataFrame, labels: pd.DataFrame
+    kind: str, part: float, plans: dict[str, Plan], come: dict, pool: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    plan, sample, some = plans[kind], plans[kind].tables.rounds[0].sample, labels.merge(listed[kind])
+    plan, sample = plans[kind], plans[kind].tables.rounds[0].sample
     table = plan.tables.pool.keys.merge(pool, on=["qid", "docno"]).merge(labels, on=["qid", "docno"])
     price, grades = discount_differences(table) / QUERIES, table.filter(like="grade_").to_numpy()
     mean = grades @ GAIN
@@ -209,39 +199,32 @@ def test_the_mean_of_what_draws_of_documents_show_is_that_of_the_formula(
         spread=price**2 * (variance + average + RANGE * GAIN[3] ** 2),
     )
     units = table[table["q"] > 0].sort_values("priority")
-    n = int(part * plan.status(some).drawn)
+    n = int(part * plan.status(come[kind]).drawn)
     expected = estimate_by_hand(*(units[name].to_numpy() for name in ("q", "value", "mean", "spread")), n)
-    first = some.merge(units[["qid", "docno"]].head(n))
+    first = come[kind].merge(units[["qid", "docno"]].head(n))
     assert proved(plan, first) == (n, pytest.approx(expected, rel=1e-9))
 
 
-# --- however labels are kept ------------------------------------------------------------------------------------------
+# --- however labels are kept, and whatever the plan becomes -----------------------------------------------------------
 
 
-def test_neither_the_order_of_rows_nor_repetitions_matter(
-    pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
-) -> None:
-    for kind, (measure, how) in KINDS.items():
-        some = listed[kind].head(90).merge(labels)
-        other = plans[kind].status(some)
-        for seed in (1, 2):
-            shuffled = pd.concat([some, some.head(5)]).sample(frac=1, random_state=seed)
-            assert plans[kind].status(shuffled) == other
-        one = Plan.create(pool.sample(frac=1, random_state=2), None, measure, **how).status(some)
-        assert (one.judged, one.resolution, one.waiting) == (other.judged, other.resolution, other.waiting)
-        for name in ("value", "low", "high", "standard_error", "e_value", "spent"):
-            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9)
-
-
-# --- longer plans -----------------------------------------------------------------------------------------------------
+@pytest.mark.filterwarnings("ignore:.*hand-picked")
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_the_order_of_rows_nor_repetitions_nor_cuts_matter(kind: str, pool, plans, come) -> None:
+    plan, some = plans[kind], come[kind].head(90)
+    status = plan.status(some)
+    assert plan.status(pd.concat([some, some.head(5)]).sample(frac=1, random_state=1)) == status
+    assert said(plan.so_far(some).status(some)) == said(status)
+    one = Plan.create(pool.sample(frac=1, random_state=2), None, DCG @ 10, **KINDS[kind]).status(some)
+    assert (one.judged, one.resolution, one.waiting) == (status.judged, status.resolution, status.waiting)
+    for name in ("value", "low", "high", "standard_error", "e_value", "spent"):
+        assert getattr(one, name) == pytest.approx(getattr(status, name), rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_extension_changes_nothing_that_was_said(
-    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
-) -> None:
+def test_an_extension_changes_nothing_that_was_said(kind: str, plans, come, labels: pd.DataFrame) -> None:
     """The bets are spread for the first budget, whatever is added to it."""
-    plan, some = plans[kind], listed[kind].merge(labels)
+    plan, some = plans[kind], come[kind]
     longer = plan.extend(2.0 if kind == "hours" else 100)
     for part in (40, len(some)):
         before, after = plan.status(some.head(part)), longer.status(some.head(part))
@@ -254,18 +237,6 @@ def test_an_extension_changes_nothing_that_was_said(
     assert longer.status(pd.concat([some, more])).judged > after.judged
 
 
-@pytest.mark.filterwarnings("ignore:.*hand-picked")
-def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
-    plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
-) -> None:
-    for kind, plan in plans.items():
-        some = listed[kind].head(90).merge(labels)
-        assert said(plan.so_far(some).status(some)) == said(plan.status(some))
-
-
-# --- what has no order ------------------------------------------------------------------------------------------------
-
-
 def test_documents_that_were_drawn_at_once_are_refused(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design="depth")
     message = (
@@ -273,15 +244,15 @@ def test_documents_that_were_drawn_at_once_are_refused(pool: pd.DataFrame, label
         'looks=None, after each of its parts looks="obrien-fleming", or make a plan with design="successive"'
     )
     with pytest.raises(ValueError, match=message):
-        plan.status(plan.assessments[["qid", "docno"]].merge(labels), looks="always")
+        plan.status(wanted(plan, labels), looks="always")
 
 
-def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.DataFrame, labels) -> None:
+def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.DataFrame, labels, truth) -> None:
     """The plan holds no moments of a ranker that came later."""
     alone = pool[pool.rank_production >= 0].drop(columns=["rank_candidate", "score_candidate"])
     plan = Plan.create(alone, None, DCG @ 10, draws=12, seed=3).with_rankers(candidate=demo.runs["candidate"])
-    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    judged = wanted(plan, labels)
     nothing, some = plan.status(judged, missing="error"), plan.status(judged)
     assert (nothing.judged, nothing.resolution, nothing.first, nothing.second) == (0, None, "production", "candidate")
-    assert nothing.low <= some.low < truth_of(demo, labels, "queries") < some.high <= nothing.high
+    assert nothing.low <= some.low < truth < some.high <= nothing.high
     assert some.judged + some.open <= some.drawn
