@@ -8,6 +8,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import ordered
+from samples import wanted
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, measure_values
 from pt_active.demo.collection import DemoCollection
@@ -16,7 +18,6 @@ from pt_active.inference.stopping.bets import excluded, holm, log_capital
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.making.queries import in_drawing_order
 
 QUERIES, PAIRS = 60, 3
 
@@ -45,27 +46,23 @@ def plan(request: pytest.FixtureRequest, pool: pd.DataFrame) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    return plan.assessments[["qid", "docno"]].merge(labels)
+def judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return ordered(plan, labels)
 
 
 @pytest.fixture(scope="module")
-def status(plan: Plan, wanted: pd.DataFrame) -> PairStatus:
-    found = plan.status(wanted)
-    assert isinstance(found, PairStatus)
-    return found
+def status(plan: Plan, judged: pd.DataFrame) -> PairStatus:
+    return plan.status(judged)
 
 
-def truths(runs: dict[str, pd.DataFrame], labels: pd.DataFrame) -> dict[str, float]:
-    qids = sorted(labels.qid.unique())
-    return {
-        name: measure_values(run[run.qid.isin(qids)], labels, DCG @ 10).set_index("qid").value[qids].mean()
-        for name, run in runs.items()
-    }
+@pytest.fixture(scope="module")
+def truth(runs: dict[str, pd.DataFrame], labels: pd.DataFrame) -> dict[str, float]:
+    qids = labels.qid.unique()
+    values = {name: measure_values(run, labels, DCG @ 10).set_index("qid").value for name, run in runs.items()}
+    return {name: value[qids].mean() for name, value in values.items()}
 
 
-def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, runs, labels: pd.DataFrame) -> None:
-    truth = truths(runs, labels)
+def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, runs, truth) -> None:
     assert [(each.first, each.second) for each in status.pairs] == list(combinations(runs, 2))
     for each in status.pairs:
         assert each.low < truth[each.first] - truth[each.second] < each.high
@@ -76,19 +73,19 @@ def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, 
     assert status.slowest == status.pairs[0]
 
 
-def test_all_pairs_together_prove_less_than_each_alone(plan: Plan, wanted: pd.DataFrame, status: PairStatus) -> None:
+def test_all_pairs_together_prove_less_than_each_alone(plan: Plan, judged: pd.DataFrame, status: PairStatus) -> None:
     """The bets on one of three pairs are those on that pair alone at a third of the level."""
     for each in status.pairs:
-        alone = plan.status(wanted, first=each.first, second=each.second, confidence=1 - 0.05 / PAIRS)
+        alone = plan.status(judged, first=each.first, second=each.second, confidence=1 - 0.05 / PAIRS)
         assert each.e_value <= alone.e_value
         assert (each.value, each.standard_error) == (alone.value, alone.standard_error)
         assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
-        usual = plan.status(wanted, first=each.first, second=each.second)
+        usual = plan.status(judged, first=each.first, second=each.second)
         assert usual.high - usual.low < each.high - each.low
 
 
-def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, wanted: pd.DataFrame, status) -> None:
-    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, wanted), DCG @ 10)
+def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, judged: pd.DataFrame, status) -> None:
+    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, judged), DCG @ 10)
     proofs = [sequence.proof(Contrast(*pair), 0.05 / PAIRS) for pair in combinations(range(3), 2)]
     sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
     largest = np.array([max(0.0, log_capital(side, stakes).max()) for side, stakes in sides])
@@ -101,32 +98,27 @@ def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, wanted
         assert each.resolved_at <= sequence.spent[strict]
 
 
-def test_verdicts_stay_and_evidence_grows(plan: Plan, labels: pd.DataFrame) -> None:
-    ordered, before = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(labels), None
-    for part in np.linspace(0, len(ordered), 5).astype(int):
-        status = plan.status(ordered.head(part))
-        for i, each in enumerate(status.pairs):
-            if before is not None:
-                assert each.e_value >= before[i].e_value
-                assert not before[i].resolved or said(each) == said(before[i])
-                assert each.resolved_at is None or before[i].resolved or each.resolved_at > before[i].spent
-        before = status.pairs
-    nothing = plan.status(ordered.head(0))
-    assert nothing.answer == "0 of 3 pairs are settled"
-    assert str(nothing).count("nothing is judged") == PAIRS
+def test_verdicts_stay_and_evidence_grows(plan: Plan, judged: pd.DataFrame) -> None:
+    before = plan.status(judged.head(0))
+    assert before.answer == "0 of 3 pairs are settled"
+    assert str(before).count("nothing is judged") == PAIRS
+    assert before.advice == f"keep judging, from {before.pairs[0].waiting}"
+    for part in np.linspace(0, len(judged), 5).astype(int)[1:]:
+        status = plan.status(judged.head(part))
+        for each, earlier in zip(status.pairs, before.pairs, strict=True):
+            assert each.e_value >= earlier.e_value
+            if earlier.resolved:
+                assert (each.resolution, each.resolved_at) == (earlier.resolution, earlier.resolved_at)
+            assert each.resolved_at is None or earlier.resolved or each.resolved_at > earlier.spent
+        before = status
 
 
-def said(status) -> tuple:
-    return status.resolution, status.resolved_at
-
-
-def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.DataFrame, runs) -> None:
+def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.DataFrame, truth) -> None:
     arguments = plan.tables.manifest.arguments
     whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3, level=arguments.level, design=arguments.design)
-    status, truth = whole.status(labels.merge(whole.assessments[["qid", "docno"]])), truths(runs, labels)
+    status = whole.status(wanted(whole, labels))
     assert (status.resolved, status.settled) == (True, PAIRS)
     assert (status.answer, status.advice) == ("stop: all 3 pairs are settled", "stop judging")
-    assert status.slowest == status.pairs[0]
     for each in status.pairs:
         expected = truth[each.first] - truth[each.second]
         assert (each.low, each.value, each.high) == pytest.approx((expected, expected, expected), abs=1e-9)
@@ -136,7 +128,7 @@ def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.
     assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["pairs"][0]["e_value"] is None
 
 
-def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> None:
+def test_one_screen(status: PairStatus) -> None:
     content = json.loads(json.dumps(status.to_dict(), allow_nan=False))
     table = status.table()
     assert table.better.tolist() == [None, "production", "candidate"]
@@ -151,6 +143,3 @@ def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> Non
     assert f"{first.value:+.4f} [{first.low:.4f}, {first.high:.4f}]" in lines[1]
     assert lines[1].endswith("open")
     assert lines[2].endswith("production is better")
-    assert status._repr_html_() == f"<pre>{status}</pre>"
-    part = plan.status(wanted.head(0))
-    assert part.advice == f"keep judging, from {part.pairs[0].waiting}"

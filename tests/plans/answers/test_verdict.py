@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import ordered
 
 from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
@@ -56,26 +57,17 @@ def planned(pool: pd.DataFrame, level: str, *names: str, **changes: Any) -> Plan
     return Plan.create(frame, None, DCG @ 10, seed=3, **LEVELS[level] | changes)
 
 
-def come(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    """The labels of the plan's documents, in the order in which their units come."""
-    if not plan.tables.rounds:
-        keys = plan.sample.sort_values("q_priority")[["qid"]].merge(plan.assessments, on="qid")
-    else:
-        sample = plan.tables.rounds[0].sample
-        keys = plan.tables.pool.keys.iloc[np.argsort(sample.priority)[: sample.drawn.sum()]]
-    return keys[["qid", "docno"]].merge(labels, how="left", on=["qid", "docno"])
-
-
 def statuses(plan: Plan, labels: pd.DataFrame, parts: int, **asked: Any) -> list[Status]:
-    ordered = come(plan, labels)
-    return [plan.status(ordered.head(n), **asked) for n in np.linspace(0, len(ordered), parts).astype(int)]
+    come = ordered(plan, labels)
+    return [plan.status(come.head(n), **asked) for n in np.linspace(0, len(come), parts).astype(int)]
 
+
+BOTH = pytest.mark.parametrize("level", LEVELS)
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("names", [("good", "bad"), ("bad", "good")])
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("level", "names"), [("query", ("good", "bad")), ("document", ("bad", "good"))])
 def test_a_verdict_stays(level: str, names: tuple[str, str], pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     """The winner has bet well: one of two bettors, who share the stake, has won twice twenty times his own."""
     found = statuses(planned(pool, level, *names), labels, 8, first=names[0], second=names[1])
@@ -94,33 +86,33 @@ def test_a_verdict_stays(level: str, names: tuple[str, str], pool: pd.DataFrame,
     assert found[first - 1].spent < found[first].resolved_at <= found[first].spent
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@BOTH
 def test_a_verdict_falls_with_the_draw_that_excludes_equality(level: str, pool: pd.DataFrame, labels) -> None:
     plan = planned(pool, level, "good", "bad")
-    ordered = come(plan, labels)
-    at = plan.status(ordered).resolved_at
-    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, ordered), DCG @ 10)
+    come = ordered(plan, labels)
+    at = plan.status(come).resolved_at
+    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, come), DCG @ 10)
     proof, spent = sequence.proof(Contrast(0, 1), 0.05), sequence.spent
     (draw,) = np.flatnonzero(spent == at)
     assert draw == excluded(proof.draws, proof.stakes, 0.0, 0.025)
     unit = sequence.documents[:draw].sum()
-    assert plan.status(ordered.head(unit)).resolved
-    assert not plan.status(ordered.head(unit - 1)).resolved
+    assert plan.status(come.head(unit)).resolved
+    assert not plan.status(come.head(unit - 1)).resolved
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@BOTH
 def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level: str, pool: pd.DataFrame, labels) -> None:
     plan = planned(pool, level, "good", "same", budget=300)
-    found = statuses(plan, labels, 9, margin=0.6)
+    found = statuses(plan, labels, 6, margin=0.6)
     first = next(i for i, status in enumerate(found) if status.resolved)
     for status in found[first:]:
         assert (status.resolution, status.winner, status.resolved_at) == ("within", None, found[first].resolved_at)
         assert status.answer == "stop: equivalent within ±0.6"
         assert -0.6 <= status.low <= status.high <= 0.6
-    assert plan.status(come(plan, labels).head(10), margin=1e-6).resolution is None
+    assert plan.status(ordered(plan, labels).head(10), margin=1e-6).resolution is None
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@BOTH
 def test_equivalence_that_turns_out_to_be_equality_was_known_before(level: str, pool: pd.DataFrame, labels) -> None:
     """All documents are relevant, so that swaps change nothing; a margin is kept before everything is judged."""
     plan, equal = planned(pool, level, "good", "same", budget=1e6), labels.assign(label=1)
@@ -142,10 +134,10 @@ def test_rankers_that_cannot_differ_are_equal_without_a_label(pool: pd.DataFrame
         assert (status.answer, status.remark) == ("stop: exactly equal", None)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@BOTH
 def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = planned(pool, level, "good", budget=350)
-    everything = come(plan, labels)
+    everything = ordered(plan, labels)
     whole = plan.status(everything, margin=1e-3)
     assert (whole.resolution, whole.second) == (None, None)
     assert np.isnan(whole.e_value)
@@ -168,32 +160,21 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
     assert 2 * early.spent < needed < 6 * early.spent
 
 
-# --- what is foreseen -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("names", [("good", "bad"), ("good",)])
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("level", "names"), [("query", ("good", "bad")), ("document", ("good",))])
 def test_the_prospect_has_its_bounds(level: str, names: tuple[str, ...], pool: pd.DataFrame, labels) -> None:
     plan = planned(pool, level, *names)
-    for status in statuses(plan, labels, 5, margin=0.05)[1:]:
-        if status.resolved:
-            continue
+    found = [status for status in statuses(plan, labels, 5, margin=0.05)[1:] if not status.resolved]
+    assert found
+    for status in found:
         assert 0 <= status.chance <= 1
         assert 0 <= status.further <= status.budget - status.spent + 1e-9
         assert 0 < status.more <= status.more_high
         assert status.spent < status.needed <= status.everything
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def won(pool: pd.DataFrame, labels: pd.DataFrame) -> Status:
+def test_an_estimate_that_contradicts_the_verdict_is_explained(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = planned(pool, "document", "good", "bad")
-    return plan.status(come(plan, labels))
-
-
-def test_an_estimate_that_contradicts_the_verdict_is_explained(won: Status) -> None:
+    won = plan.status(ordered(plan, labels))
     assert won.remark is None
     turned = replace(won, value=-0.1)
     assert turned.remark.startswith("the estimate now contradicts the verdict, which was reached earlier")
@@ -207,14 +188,12 @@ def test_an_estimate_that_contradicts_the_verdict_is_explained(won: Status) -> N
     assert replace(outside, value=np.nan).remark is None
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@BOTH
 def test_bounds_of_the_rest_can_settle_it_for_certain(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     """All that is left could not turn the difference around."""
     plan = planned(pool, level, "good", "bad", budget=1e6)
-    ordered = come(plan, labels)
-    certain = [
-        plan.status(ordered.head(n)).answer.endswith("(certain)") for n in range(len(ordered) - 24, len(ordered), 3)
-    ]
+    come = ordered(plan, labels)
+    certain = [plan.status(come.head(len(come) - n)).answer.endswith("(certain)") for n in (24, 16, 8, 3)]
     assert certain[-1]
     assert certain == sorted(certain)
 
