@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, ERR, Plan, UnitCost, measure_values
+from pt_active import DCG, ERR, Plan, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.plans.answers.contributions import (
@@ -22,6 +22,7 @@ from pt_active.plans.answers.contributions import (
     Slice,
     slices_of,
 )
+from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 
 PAIR = np.array([1.0, -1.0])
@@ -43,27 +44,26 @@ def slices(plan: Plan, qrels: pd.DataFrame, column: str, pair: tuple[int, int] |
 
 @pytest.fixture(scope="module")
 def grouped(graded: pd.DataFrame) -> pd.DataFrame:
-    """The pool with the number of words of each query, as text; None for long queries."""
+    """The pool with the number of words of each query, as text; None for long queries; and a group of all."""
     words = graded["query"].str.split().str.len()
-    return graded.assign(qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
-
-
-def planned(
-    graded: pd.DataFrame, demo: DemoCollection, measure, level, budget=300, **more
-) -> tuple[Plan, pd.DataFrame]:
-    plan = Plan.create(graded, None, measure, budget=budget, level=level, **more)
-    return plan, demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    return graded.assign(qall="x", qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
 
 
 @pytest.fixture(scope="module")
-def planned_once(graded: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Plan, pd.DataFrame]]:
+def planned(grouped: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Plan, pd.DataFrame]]:
     """A plan and its labels, made once for the same measure, level and drawing: estimators do not change them."""
-    return cache(lambda measure, level, replace=False: planned(graded, demo, measure, level, replace=replace))
+
+    @cache
+    def make(measure, level: str, replace: bool = False) -> tuple[Plan, pd.DataFrame]:
+        plan = Plan.create(grouped, None, measure, budget=300, level=level, replace=replace)
+        return plan, demo.judge(plan.assessments)[["qid", "docno", "label"]]
+
+    return make
 
 
 @pytest.mark.parametrize(("level", "measure", "estimator"), CASES)
-def test_contributions_sum_to_the_estimate(level, measure, estimator, planned_once) -> None:
-    plan, qrels = planned_once(measure, level)
+def test_contributions_sum_to_the_estimate(level, measure, estimator, planned) -> None:
+    plan, qrels = planned(measure, level)
     found = taken_apart(plan, qrels, PAIR, estimator=estimator)
     whole = plan.compare(qrels, estimator=estimator).difference
     assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
@@ -72,8 +72,7 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, planned_on
     assert (size.diff().dropna() <= 1e-12 * size.max()).all()
     if level == "query" and estimator in ("regression", "difference"):
         model = plan.model_means(plan.measure) @ PAIR
-        weight = plan.tables.pool.query_weight
-        base = weight @ model
+        base = plan.tables.pool.query_weight @ model
         if estimator == "regression":  # The draws' mean of the model's own values, and what its line adds.
             drawn = plan.queries["q_draws"].to_numpy() > 0
             share = plan.queries.loc[drawn, "q_importance"].to_numpy()
@@ -88,20 +87,14 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, planned_on
 
 @pytest.mark.parametrize(
     ("measure", "estimator", "replace"),
-    [
-        (DCG @ 10, "regression", False),
-        (ERR @ 10, "snis", True),
-        (irm.nDCG @ 5, "difference", False),
-    ],
+    [(DCG @ 10, "regression", False), (ERR @ 10, "snis", True), (irm.nDCG @ 5, "difference", False)],
 )
-def test_a_labels_effect_is_what_the_estimate_loses_without_it(
-    measure, estimator, replace, planned_once, graded
-) -> None:
+def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, estimator, replace, planned, graded) -> None:
     """Replace a label by every grade, weighted by its probability under the model, and estimate again.
 
     A line is trusted as far as with all labels.
     """
-    plan, qrels = planned_once(measure, "query", replace)
+    plan, qrels = planned(measure, "query", replace)
     found = taken_apart(plan, qrels, PAIR, estimator=estimator)
     judged = plan.judged(qrels)
     controls = Controls(judged.pool_weight, judged.pool_model @ PAIR)
@@ -121,10 +114,10 @@ def test_a_labels_effect_is_what_the_estimate_loses_without_it(
 
 
 def test_rounds_and_single_rankers_are_taken_apart_too(demo, graded) -> None:
-    plan, qrels = planned(graded, demo, DCG @ 10, "document", design="depth")
-    longer = plan.extend(150)
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, design="depth")
+    longer, keys = plan.extend(150), ["qid", "docno", "label"]
     assert len(longer.tables.rounds) == 2
-    every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
+    every = pd.concat([demo.judge(each.assessments)[keys] for each in (plan, longer)])
     for contrast, whole in (
         (PAIR, longer.compare(every).difference),
         (np.array([0.0, 1.0]), longer.estimate(every)["candidate"].value),
@@ -133,7 +126,7 @@ def test_rounds_and_single_rankers_are_taken_apart_too(demo, graded) -> None:
         assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
         assert found.documents["effect"].sum() == pytest.approx(found.queries["contribution"].sum(), abs=1e-10)
     with pytest.raises(ValueError, match="one number for each of 2 rankers"):
-        taken_apart(plan, qrels, np.ones(3))
+        taken_apart(longer, every, np.ones(3))
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
@@ -154,8 +147,8 @@ def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(le
 
 
 @pytest.mark.parametrize(("level", "estimator"), [("query", "regression"), ("document", "ht")])
-def test_a_group_of_all_is_the_whole(level, estimator, demo, graded) -> None:
-    plan, qrels = planned(graded.assign(qall="x"), demo, DCG @ 10, level)
+def test_a_group_of_all_is_the_whole(level, estimator, planned) -> None:
+    plan, qrels = planned(DCG @ 10, level)
     (found,) = slices(plan, qrels, "qall", (0, 1), estimator=estimator)
     whole = plan.compare(qrels, estimator=estimator)
     (result,) = found.results
@@ -165,9 +158,10 @@ def test_a_group_of_all_is_the_whole(level, estimator, demo, graded) -> None:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_groups_are_horvitz_thompson_by_hand(replace, demo, grouped) -> None:
-    plan, qrels = planned(grouped, demo, DCG @ 10, "query", replace=replace)
-    table = plan.queries.merge(values(demo, grouped), on="qid")
+def test_groups_are_horvitz_thompson_by_hand(replace, demo, planned) -> None:
+    plan, qrels = planned(DCG @ 10, "query", replace)
+    of_runs = [measure_values(demo.runs[name], demo.qrels, DCG @ 10).set_index("qid")["value"] for name in plan.rankers]
+    table = plan.queries.assign(truth=(of_runs[0] - of_runs[1])[plan.queries["qid"]].to_numpy())
     parts = 0.0
     for each in slices(plan, qrels, "qwords", (0, 1), estimator="ht"):
         here = table[table["qwords"].fillna(NO_VALUE) == each.value]
@@ -183,34 +177,24 @@ def test_groups_are_horvitz_thompson_by_hand(replace, demo, grouped) -> None:
         assert parts == pytest.approx(plan.compare(qrels, estimator="ht").difference, abs=1e-10)
 
 
-def values(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
-    """``qid, truth``: the difference of the rankers in DCG@10."""
-    labels, found = demo.judge(graded), {}
-    for name in ("production", "candidate"):
-        run = graded[graded[f"rank_{name}"] >= 0]
-        run = run.assign(rank=run[f"rank_{name}"], score=-run[f"rank_{name}"])
-        found[name] = measure_values(run, labels, DCG @ 10).set_index("qid")["value"]
-    return (found["production"] - found["candidate"]).rename("truth").reset_index()
-
-
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_a_census_knows_its_groups(level, demo, grouped) -> None:
-    plan, qrels = planned(grouped, demo, DCG @ 10, level, budget=1e6)
-    table = values(demo, grouped).merge(grouped[["qid", "qwords"]].drop_duplicates(), on="qid")
-    truth = table.groupby(table["qwords"].fillna(NO_VALUE))["truth"].mean()
+    plan = Plan.create(grouped, None, DCG @ 10, budget=1e6, level=level)
+    qrels = demo.judge(plan.assessments)
+    value = plan.judged(qrels).measured(Contrast(0, 1), asked(plan.tables)).by_query.value
+    truth = pd.Series(value).groupby(plan.queries["qwords"].fillna(NO_VALUE).to_numpy()).mean()
     for each in slices(plan, qrels, "qwords", (0, 1)):
         assert each.results[0].difference == pytest.approx(truth[each.value], abs=1e-9)
         assert each.results[0].standard_error == 0
 
 
 def test_small_groups_and_groups_without_draws(demo, grouped) -> None:
-    plan, qrels = planned(grouped, demo, DCG @ 10, "query")
-    drawn = set(plan.sample["qid"])
-    empty = [q for q in plan.queries["qid"] if q not in drawn][:3]
-    lone = [next(iter(sorted(drawn)))]
-    kind = plan.queries["qid"].map(lambda q: "empty" if q in empty else "lone" if q in lone else "rest")
+    plan = Plan.create(grouped, None, DCG @ 10, budget=300, level="query")
+    drawn = plan.sample["qid"].tolist()
+    kind = plan.queries["qid"].where(plan.queries["qid"].isin([min(drawn)]), "rest").replace(min(drawn), "lone")
+    kind[kind.index[~plan.queries["qid"].isin(drawn)][:3]] = "empty"
     plan.tables.queries["qkind"] = kind.to_numpy()
-    found = {each.value: each for each in slices(plan, qrels, "qkind")}
+    found = {each.value: each for each in slices(plan, demo.judge(plan.assessments), "qkind")}
     assert found["empty"].results == ()
     assert found["empty"].rows()[0]["note"] == "none of these queries was drawn"
     assert [each.name for each in found["lone"].results] == ["production", "candidate"]
@@ -220,30 +204,27 @@ def test_small_groups_and_groups_without_draws(demo, grouped) -> None:
     assert found["rest"].results[0].basis.estimator == "regression"
 
 
-def test_bad_columns_are_refused(demo, graded) -> None:
-    plan, qrels = planned(graded, demo, DCG @ 10, "query")
-    with pytest.raises(
-        ValueError, match=r"there is no column 'colour'; the plan has qid, query\. .* names start with q"
-    ):
-        slices(plan, qrels, "colour")
-    for column in ("q_draws", "q_importance", "q_inclusion", "q_priority", "q_prob", "q_mean_candidate"):
-        assert column in plan.queries.columns
-        with pytest.raises(ValueError, match=f"'{column}' is the plan's own; the plan has qid, query"):
+def test_bad_columns_are_refused(planned) -> None:
+    plan, qrels = planned(DCG @ 10, "query")
+    own = ["q_draws", "q_importance", "q_inclusion", "q_priority", "q_prob", "q_mean_candidate"]
+    assert set(own) <= set(plan.queries.columns)
+    refused = {name: f"'{name}' is the plan's own; the plan has qid, query" for name in own}
+    refused["colour"] = r"there is no column 'colour'; the plan has qid, query.* .* names start with q"
+    refused["qid"] = f"has 120 values, such as .*at most {MAX_GROUPS} make slices"
+    for column, message in refused.items():
+        with pytest.raises(ValueError, match=message):
             slices(plan, qrels, column)
-    with pytest.raises(ValueError, match=f"has 120 values, such as .*at most {MAX_GROUPS} make slices"):
-        slices(plan, qrels, "qid")
 
 
-def test_missing_labels_stay_with_their_group(demo, grouped) -> None:
-    for level in ("query", "document"):
-        plan, qrels = planned(grouped, demo, DCG @ 10, level, cost=UnitCost())
-        gone = qrels.iloc[:3]
-        found = slices(plan, qrels.iloc[3:], "qwords", (0, 1), missing="nonrelevant")
-        lost = [pair for each in found for pair in each.results[0].missing]
-        assert sorted(lost) == sorted(zip(gone["qid"], gone["docno"], strict=True))
-        if level == "document":
-            each = [result.results[0].basis for result in found]
-            assert sum(basis.n_judged for basis in each) == len(qrels) - 3
-            assert sum(basis.n_draws for basis in each) == len(qrels)
-            lines = str(plan.compare(qrels.iloc[3:], missing="nonrelevant"))
-            assert re.search(rf"{len(qrels)} documents of .* effective; {len(qrels) - 3} judged\n", lines)
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_missing_labels_stay_with_their_group(level, planned) -> None:
+    plan, qrels = planned(DCG @ 10, level)
+    gone, some = qrels.iloc[:3], qrels.iloc[3:]
+    found = slices(plan, some, "qwords", (0, 1), missing="nonrelevant")
+    lost = [pair for each in found for pair in each.results[0].missing]
+    assert sorted(lost) == sorted(zip(gone["qid"], gone["docno"], strict=True))
+    if level == "document":
+        each = [result.results[0].basis for result in found]
+        assert (sum(basis.n_judged for basis in each), sum(basis.n_draws for basis in each)) == (len(some), len(qrels))
+        lines = str(plan.compare(some, missing="nonrelevant"))
+        assert re.search(rf"{len(qrels)} documents of .* effective; {len(some)} judged\n", lines)

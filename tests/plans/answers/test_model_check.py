@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
@@ -14,10 +12,12 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.inference.calibration import calibration
 from pt_active.inference.replay import YARDSTICK
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.relevance.measures import has_rank_form, rank_form
 
 GRADES = [f"grade_{g}" for g in range(4)]
 SAID = "the grade model misleads"
+BOTH = pytest.mark.parametrize("level", ["query", "document"])
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 @pytest.fixture(scope="module")
@@ -35,38 +35,37 @@ def judged(frame: pd.DataFrame, demo: DemoCollection, level="document", measure=
 
 
 @pytest.mark.parametrize(
-    ("level", "measure", "variable", "worth"),
+    ("level", "measure", "variable", "worth", "replace"),
     [
-        ("query", DCG @ 10, "gain", [0, 1, 3, 7]),
-        ("query", irm.nDCG @ 5, "grade", [0, 1, 2, 3]),
-        ("document", ERR(max_rel=3) @ 10, "stopping probability", [0, 1 / 8, 3 / 8, 7 / 8]),
+        ("query", DCG @ 10, "gain", [0, 1, 3, 7], False),
+        ("query", DCG @ 10, "gain", [0, 1, 3, 7], True),
+        ("query", irm.nDCG @ 5, "grade", [0, 1, 2, 3], False),
+        ("document", ERR(max_rel=3) @ 10, "stopping probability", [0, 1 / 8, 3 / 8, 7 / 8], False),
     ],
 )
-def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, worth, demo, graded) -> None:
-    plan, qrels = judged(graded, demo, level, measure)
-    found = ModelCheck.of(plan, qrels)
-    worth = np.array(rank_values(measure, worth))
+def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, worth, replace, demo, graded) -> None:
+    """Repeated draws weigh as often as they came."""
+    plan, qrels = judged(graded, demo, level, measure, 900 if replace else 400, replace=replace)
+    found, worth = ModelCheck.of(plan, qrels), np.array(worth)
     table = qrels.merge(graded, on=["qid", "docno"], suffixes=("", "_"))
-    chance = table.merge(plan.assessments[["qid", "docno", "inclusion"]], on=["qid", "docno"])["inclusion"].to_numpy()
-    if level == "query":
-        chance = table["qid"].map(plan.queries.set_index("qid")["q_inclusion"]).to_numpy()
-    chance = np.maximum(chance, np.median(chance) / 4)
+    if level == "document":
+        chance = table.merge(plan.assessments[["qid", "docno", "inclusion"]])["inclusion"].to_numpy()
+    else:
+        drawn = plan.queries.set_index("qid").loc[table["qid"]]
+        chance = (drawn["q_prob"] / drawn["q_draws"] if replace else drawn["q_inclusion"]).to_numpy()
+    if not replace:
+        chance = np.maximum(chance, np.median(chance) / 4)
     mean = table[GRADES].to_numpy() @ worth
     by_hand = calibration(mean, worth[table["label"]], chance, pd.factorize(table["qid"])[0])
     assert found.variable == variable
-    assert [found.calibration.slope, found.calibration.slope_error, found.calibration.intercept] == pytest.approx(
-        [by_hand.slope, by_hand.slope_error, by_hand.intercept], rel=1e-9
-    )
-    assert found.bins["documents"].sum() == len(qrels) == found.calibration.n_documents
+    line = found.calibration
+    expected = [by_hand.slope, by_hand.slope_error, by_hand.intercept]
+    assert [line.slope, line.slope_error, line.intercept] == pytest.approx(expected, rel=1e-9)
+    assert found.bins["documents"].sum() == len(qrels) == line.n_documents
 
 
-def rank_values(measure, worth):
-    """The gains by grade of a DCG, which need not be exponential."""
-    return rank_form(measure, 3, 10).values if has_rank_form(measure) else worth
-
-
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_gains_are_those_of_the_outlook(level, demo, graded) -> None:
+@BOTH
+def test_gains_are_those_of_the_outlook_which_is_that_of_the_pool(level, demo, graded) -> None:
     plan, qrels = judged(graded, demo, level)
     found, seen, before = ModelCheck.of(plan, qrels), Outlook.of_plan(plan, qrels), Outlook.of_plan(plan)
     assert found.optimism == list(seen.optimism.values())[1]
@@ -76,31 +75,27 @@ def test_gains_are_those_of_the_outlook(level, demo, graded) -> None:
         error = own.standard_error(plan.manifest["spent"])
         assert passive.standard_error(gain * plan.manifest["spent"]) == pytest.approx(error, rel=2e-3)
         assert gain > 1
-
-
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_the_outlook_of_a_plan_is_that_of_its_pool(level, demo, graded) -> None:
-    how = {"design": "successive"} if level == "document" else {}
-    plan, qrels = judged(graded, demo, level, **how)
+    plan, qrels = judged(graded, demo, level, **({"design": "successive"} if level == "document" else {}))
     for pilot, labels in ((None, None), ((plan, qrels), qrels)):
         pool, own = Outlook.of(graded, None, DCG @ 10, pilot=pilot), Outlook.of_plan(plan, labels)
         for method, curve in own.curves.items():
             assert curve.variance(200) == pytest.approx(pool.curves[method].variance(200), rel=1e-9)
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt) -> None:
+@BOTH
+def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt, sharp) -> None:
+    """Also one that is wrong about its errors alone."""
     plan, qrels = judged(spoilt, demo, level, budget=600)
-    check = ModelCheck.of(plan, qrels)
-    assert check.calibration.misleads
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # documents cannot tell of a single ranker what they were not drawn for
-        assert SAID in plan.compare(qrels).note
-        assert all(SAID in found.note for found in plan.estimate(qrels).values())
-    assert SAID in plan.compare(qrels).to_frame()["model_caution"].iloc[0]
+    assert ModelCheck.of(plan, qrels).calibration.misleads
+    found = plan.compare(qrels)
+    assert SAID in found.note
+    assert SAID in found.to_frame()["model_caution"].iloc[0]
+    assert all(SAID in each.note for each in plan.estimate(qrels).values())
+    check = ModelCheck.of(*judged(sharp, demo, level, budget=600))
+    assert (check.calibration.misleads, check.optimism > 4) == (False, True)
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
+@BOTH
 def test_a_fair_model_is_left_in_peace(level, demo, graded) -> None:
     """By the line through the labels, and by their variance, which is up to twice the promised one in these samples."""
     for seed in range(4):
@@ -109,56 +104,27 @@ def test_a_fair_model_is_left_in_peace(level, demo, graded) -> None:
         assert not ModelCheck.of(plan, qrels).calibration.misleads
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_a_model_that_is_wrong_about_its_errors_alone_is_found_out(level, demo, sharp) -> None:
-    plan, qrels = judged(sharp, demo, level, budget=600)
-    check = ModelCheck.of(plan, qrels)
-    assert (check.calibration.misleads, check.optimism > 4) == (False, True)
-
-
-def test_a_census_and_uniform_grades_say_nothing(demo, spoilt, graded) -> None:
+def test_what_says_nothing_of_the_model_is_left_out(demo, spoilt, graded) -> None:
+    """A census, uniform grades, zeros that stand for labels, and the costs of documents of later rankers."""
     plan, qrels = judged(spoilt, demo, budget=1e6)
     assert SAID not in plan.compare(qrels).note
     assert np.isnan(ModelCheck.of(plan, qrels).optimism)
-    flat = UniformGrades(max_grade=3).transform(graded.drop(columns=GRADES))
-    plan, qrels = judged(flat, demo)
-    check = ModelCheck.of(plan, qrels)
+    check = ModelCheck.of(*judged(UniformGrades(max_grade=3).transform(graded.drop(columns=GRADES)), demo))
     assert np.isnan(check.calibration.slope)
     assert "the same of every document" in str(check)
-
-
-def test_what_stands_for_a_label_is_not_a_label(demo, graded) -> None:
     plan, qrels = judged(graded, demo)
     with pytest.raises(ValueError, match="have no label"):
         ModelCheck.of(plan, qrels.iloc[5:])
     assert ModelCheck.of(plan, qrels.iloc[5:], "nonrelevant").calibration.n_documents == len(qrels) - 5
-
-
-def test_later_rankers_leave_the_gains_out(demo, graded) -> None:
-    plan, qrels = judged(graded, demo)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        more = plan.with_rankers(third=demo.runs["candidate"])
-        check = ModelCheck.of(more, qrels)
+    more = plan.with_rankers(third=demo.runs["candidate"])
+    check = ModelCheck.of(more, qrels)
     assert np.isnan(check.realised)
     assert np.isfinite(check.calibration.slope)
     with pytest.raises(ValueError, match="costs of the documents of later rankers are not known"):
         Outlook.of_plan(more)
 
 
-def test_repeated_draws_weigh_as_often_as_they_came(demo, graded) -> None:
-    plan, qrels = judged(graded, demo, "query", replace=True, budget=900)
-    table = qrels.merge(graded, on=["qid", "docno"], suffixes=("", "_"))
-    drawn = table["qid"].map(plan.queries.set_index("qid")["q_draws"]).to_numpy()
-    assert drawn.max() > 1
-    chance = table["qid"].map(plan.queries.set_index("qid")["q_prob"]).to_numpy() / drawn
-    worth = np.array(rank_values(DCG @ 10, None))
-    mean = table[GRADES].to_numpy() @ worth
-    by_hand = calibration(mean, worth[table["label"]], chance, pd.factorize(table["qid"])[0])
-    assert ModelCheck.of(plan, qrels).calibration.slope == pytest.approx(by_hand.slope, rel=1e-9)
-
-
-@pytest.mark.parametrize("level", ["query", "document"])
+@BOTH
 def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded) -> None:
     """Its chances are proportional to those of the plan, which relies on the model as little as it was told to."""
     plan, _ = judged(graded, demo, level, defensive=0.9 if level == "query" else 9.0)
