@@ -312,7 +312,7 @@ AILUR and AIIPW variance: no 1 − π [test_weightings]
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0) => left = np.where(pi < 1 - _CERTAIN, 1.0, 0.0)
 AILUR: a round's chance among all instead of the rest [test_weightings]
     (steps.step == 0) | (steps.step >= step) => steps.step >= 0
-kernel: an outcome predicts itself [test_kernel]
+kernel: an outcome predicts itself [test_weightings]
     others, weight = others - outcome, weight - 1.0 => others, weight = others - outcome, weight * 1.0
 AUC: ties do not count [test_weightings]
     below[order] = (sums[first] + sums[last]) / 2 => below[order] = sums[first]

@@ -1,7 +1,8 @@
-"""LUR, AILUR and AIIPW: unbiased by enumeration, and their errors by hand."""
+"""LUR, AILUR and AIIPW: unbiased by enumeration, and their errors by hand; kernel regression by all pairs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import combinations, permutations, product
 
@@ -12,16 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from pt_active.inference import statistics, weightings
-from pt_active.inference.weightings import (
-    WEIGHTINGS,
-    aiipw,
-    ailur,
-    estimate_mean,
-    estimate_statistic,
-    level_weights,
-    lur,
-    round_estimators,
-)
+from pt_active.inference.weightings import WEIGHTINGS, estimate_mean, estimate_statistic, level_weights, lur
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
 
@@ -42,9 +34,6 @@ def learnt(left: list[int], known: list[int]) -> np.ndarray:
     """Sizes that depend on the labels so far, in an arbitrary way that no sensible design would use."""
     seen = sum(VALUES[i] for i in known)
     return np.array([0.5 + abs(np.sin(i + seen)) + 0.3 * VALUES[i] * (seen > 2) for i in left]).clip(0.2)
-
-
-# --- all that can happen: (chance, rounds) ---------------------------------------------------------------------------
 
 
 def one_at_a_time(n: int, draws: int) -> Iterator[tuple[float, Steps]]:
@@ -104,10 +93,8 @@ def test_lur_is_unbiased_whatever_the_labels_decide(world: str, estimator: str, 
     total, mean, lines = 0.0, 0.0, 0
     for chance, rounds in WORLDS[world]():
         total += chance
-        if not rounds.drawn.any():
-            level = level_weights(rounds.size, 5)
-            slope = 0.0 if estimator == "lur" else 1.0
-            mean += chance * slope * level.sum() * MODEL[:5].mean()
+        if not rounds.drawn.any():  # Nothing is left to correct what the model expects.
+            mean += chance * (estimator != "lur") * level_weights(rounds.size, 5).sum() * MODEL[:5].mean()
             continue
         mean += chance * float(estimate_mean(rounds, VALUES[:5], estimator, MODEL[:5]).value)
         lines += int((weightings.lines_before(rounds, VALUES[:5], MODEL[:5])[1] != 1).any())
@@ -116,26 +103,24 @@ def test_lur_is_unbiased_whatever_the_labels_decide(world: str, estimator: str, 
     assert lines > 0, "no line was ever drawn"
 
 
-def test_the_variance_of_poisson_rounds_is_unbiased() -> None:
+def evenly(n: int, draws: int) -> Iterator[tuple[float, Steps]]:
+    """Single draws that are all equally probable."""
+    for order in permutations(range(n), draws):
+        yield (
+            1 / math.perm(n, draws),
+            rounds_of([([i], [1 / (n - t)]) for t, i in enumerate(order)], [1] * draws, False, n),
+        )
+
+
+@pytest.mark.parametrize("outcomes", [two_poisson_rounds(5), evenly(5, 3)], ids=["poisson", "single"])
+def test_the_variance_of_what_is_drawn_by_itself_is_unbiased(outcomes: Iterator[tuple[float, Steps]]) -> None:
     first, second, claimed = 0.0, 0.0, 0.0
-    for chance, rounds in two_poisson_rounds(5):
-        weighting = lur(rounds)
-        known = np.where(rounds.drawn, VALUES[:5], 0.0)
+    for chance, rounds in outcomes:
+        weighting, known = lur(rounds), np.where(rounds.drawn, VALUES[:5], 0.0)
         value = weighting.weights @ known
         first, second = first + chance * value, second + chance * value**2
         claimed += chance * weighting.variance(known)
     assert claimed == pytest.approx(second - first**2, abs=1e-12)
-
-
-def test_the_variance_of_uniform_single_draws_is_unbiased() -> None:
-    """Over all orders in which some of five instances can come one at a time."""
-    value, claimed = [], []
-    for order in permutations(range(5), 3):
-        rounds = rounds_of([([i], [1 / (5 - t)]) for t, i in enumerate(order)], [1] * 3, False, 5)
-        weighting, known = lur(rounds), np.where(rounds.drawn, VALUES[:5], 0.0)
-        value.append(weighting.weights @ known)
-        claimed.append(weighting.variance(known))
-    assert np.mean(claimed) == pytest.approx(np.var(value), abs=1e-12)
 
 
 def test_one_at_a_time_it_is_lure() -> None:
@@ -151,7 +136,6 @@ def test_one_at_a_time_it_is_lure() -> None:
 def test_level_weights_are_the_sources_and_average_to_one() -> None:
     j = np.arange(1, 8)
     source = 30 * (30 - 7) / ((30 - j) * (30 - j + 1))
-    assert source.mean() == pytest.approx(1, abs=1e-14)
     np.testing.assert_allclose(level_weights(np.ones(7), 30) * 7, source, atol=1e-13)
     size = np.array([5.0, 2.0, 10.0])
     uniform = (30 - np.cumsum(size) + size) * (30 - np.cumsum(size)) / size
@@ -160,33 +144,24 @@ def test_level_weights_are_the_sources_and_average_to_one() -> None:
     np.testing.assert_array_equal(level_weights(np.array([5.0, 40.0, 3.0]), 30), [0, 1, 0])
 
 
-# --- kernel estimators -----------------------------------------------------------------------------------------------
+def one_round(score: np.ndarray, labels: int, seed: int = 0, drawing: str = "fixed") -> Steps:
+    return draw_round(Steps.none_yet(score), np.exp(score), labels, drawing, np.random.default_rng(seed))
 
 
-def test_the_variance_in_strata_is_that_of_simple_random_samples() -> None:
-    """With leave-one-out residuals ``n (y − ȳ)/(n − 1)``, ``Σ r²(1 − f)/n²`` is ``s² (1 − f)/(n − 1)``."""
-    rng = np.random.default_rng(4)
-    values = rng.normal(size=50)
-    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
-    expected = values[once.drawn].var(ddof=1) * (1 - 12 / 50) / 11
-    for name in ("aiipw", "ailur", "aiipw_ratio", "ailur_ratio"):
-        assert estimate_mean(once, values, name).standard_error ** 2 == pytest.approx(expected, rel=1e-12)
-    assert estimate_mean(once, values, "lur").standard_error ** 2 == pytest.approx(expected * 11 / 12, rel=1e-12)
-
-
-def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> None:
+@pytest.mark.parametrize("part", [1.0, 0.5])
+def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it(part: float) -> None:
     """``s² (1 − f)/m`` over the m labels in the slice, times ``m/(m − 1)`` for leave-one-out residuals."""
     rng = np.random.default_rng(4)
-    values, inside = rng.normal(size=50), (rng.random(50) < 0.5).astype(float)
-    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
-    m = int((once.drawn & (inside > 0)).sum())
-    assert 2 < m < 10
-    expected = values[once.drawn & (inside > 0)].var(ddof=1) * (1 - 12 / 50) / (m - 1)
+    values, inside = rng.normal(size=50), (rng.random(50) < part).astype(float)
+    once = one_round(np.zeros(50), 12, 4)
+    counts = once.drawn & (inside > 0)
+    m = int(counts.sum())
+    expected = values[counts].var(ddof=1) * (1 - 12 / 50) / (m - 1)
     statistic = statistics.ratio(values * inside, inside)
     for name, factor in (("aiipw", 1), ("ailur_ratio", 1), ("lur", 11 / 12)):
         found = estimate_statistic(once, statistic, name)
         assert found.standard_error**2 == pytest.approx(expected * factor, rel=1e-12), name
-        assert found.degrees_of_freedom == pytest.approx(m - 1, rel=1e-12)
+        assert found.degrees_of_freedom == pytest.approx(m - 1, rel=1e-12), name
 
 
 def test_ailur_takes_the_rounds_apart() -> None:
@@ -195,46 +170,38 @@ def test_ailur_takes_the_rounds_apart() -> None:
     for _ in range(3):
         rounds = draw_round(rounds, np.exp(g), 10, "fixed", rng)
     values, h = rng.normal(size=80), 0.8
-    level = level_weights(rounds.size, 80)
-    total = 0.0
-    for step in (1, 2, 3):
-        known = (rounds.step > 0) & (rounds.step < step)
-        left, new = ~known, rounds.step == step
-        near = np.maximum(0, 1 - ((g[:, None] - g) / h) ** 2) * left
-        pi = near @ new / near.sum(axis=1)
-        total += level[step - 1] * (values[known].sum() + (values[new] / pi[new]).sum()) / 80
-    assert ailur(rounds, h).weights @ values == pytest.approx(total, abs=1e-12)
-    assert ailur(rounds, h).weights.sum() != pytest.approx(1, abs=1e-3)
-    assert estimate_mean(rounds, values, "ailur_ratio", bandwidth=h).value == pytest.approx(
-        total / ailur(rounds, h).weights.sum(), abs=1e-12
-    )
+    total, weight, near = 0.0, 0.0, all_pairs(g, h)
+    for step, level in enumerate(level_weights(rounds.size, 80), 1):
+        known, new = (rounds.step > 0) & (rounds.step < step), rounds.step == step
+        pi = near @ new / (near @ ~known)
+        total += level * (values[known].sum() + (values[new] / pi[new]).sum()) / 80
+        weight += level * (known.sum() + (1 / pi[new]).sum()) / 80
+    assert weight != pytest.approx(1, abs=1e-3)
+    for name, expected in (("ailur", total), ("ailur_ratio", total / weight)):
+        found = estimate_mean(rounds, values, name, bandwidth=h).value
+        assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_aiipw_is_the_printed_sum() -> None:
-    rng, g = np.random.default_rng(7), np.random.default_rng(8).normal(size=80)
-    rounds = draw_round(Steps.none_yet(g), np.exp(g), 30, "poisson", rng)
-    near = np.maximum(0, 1 - ((g[:, None] - g) / 0.6) ** 2)
+    g, values = np.random.default_rng(8).normal(size=(2, 80))
+    rounds, near = one_round(g, 30, drawing="poisson"), all_pairs(g, 0.6)
     pi = near @ rounds.drawn / near.sum(axis=1)
-    values = rng.normal(size=80)
-    drawn = rounds.drawn
-    assert aiipw(rounds, 0.6).weights @ values == pytest.approx((values[drawn] / pi[drawn]).sum() / 80, abs=1e-12)
+    expected = (values[rounds.drawn] / pi[rounds.drawn]).sum() / 80
+    assert estimate_mean(rounds, values, "aiipw", bandwidth=0.6).value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("drawing", ["fixed", "poisson", "single"])
 def test_when_everything_is_labelled_all_are_exact(drawing: str) -> None:
     rng = np.random.default_rng(9)
     g, values, model = rng.normal(size=(3, 30))
-    rounds = draw_round(Steps.none_yet(g), np.exp(g), 12, drawing, rng)
-    rounds = draw_round(rounds, np.exp(g), 30, drawing, rng)
-    for name in round_estimators():
+    rounds = draw_round(one_round(g, 12, drawing=drawing), np.exp(g), 30, drawing, rng)
+    for name in weightings.round_estimators():
         if drawing == "single" and name.startswith("ailur"):
             continue
         found = estimate_mean(rounds, values, name, model)
         assert found.value == pytest.approx(values.mean(), abs=1e-12), name
         assert found.standard_error == pytest.approx(0, abs=1e-12), name
 
-
-# --- statistics ------------------------------------------------------------------------------------------------------
 
 STATISTICS = {
     "mean": lambda s, y, v: statistics.mean(v),
@@ -246,19 +213,21 @@ STATISTICS = {
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_gradients_are_derivatives(name: str) -> None:
+def test_gradients_are_derivatives_and_own_shares_tell_what_is_left_without_a_label(name: str) -> None:
+    """``T − T_{−i} = a e/(1 − own_share)`` for ratios and areas under ROC."""
     rng = np.random.default_rng(10)
     score, relevant = rng.integers(-2, 3, 40) / 2, rng.integers(0, 2, 40).astype(float)
     weights = np.where(rng.random(40) < 0.7, rng.random(40) + 0.1, 0.0)
     statistic = STATISTICS[name](score, relevant, rng.normal(size=40))
-    gradient = statistic(weights)[1]
+    found = statistic(weights)
     for i in np.flatnonzero(weights):
-        up, down = weights.copy(), weights.copy()
-        up[i], down[i] = weights[i] + 1e-6, weights[i] - 1e-6
-        assert gradient[i] == pytest.approx((statistic(up)[0] - statistic(down)[0]) / 2e-6, abs=1e-7)
-
-
-# --- which labels count ----------------------------------------------------------------------------------------------
+        step = 1e-6 * (np.arange(40) == i)
+        slope = (statistic(weights + step).value - statistic(weights - step).value) / 2e-6
+        assert found.gradient[i] == pytest.approx(slope, abs=1e-7)
+        if name not in ("mean", "AP"):
+            without = statistic(np.where(step > 0, 0.0, weights)).value
+            away = weights[i] * found.gradient[i] / (1 - found.own_share[i])
+            assert found.value - without == pytest.approx(away, abs=1e-12)
 
 
 def effective(a: np.ndarray) -> float:
@@ -266,60 +235,31 @@ def effective(a: np.ndarray) -> float:
 
 
 def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
-    """One fixed round, so ``a ∝ 1/π``: sums over the slice, over what is called relevant, over what is."""
+    """One fixed round, so ``a ∝ 1/π``."""
     rng = np.random.default_rng(14)
-    score, inside = rng.normal(size=60), rng.random(60) < 0.4
-    relevant, called = (rng.random(60) < 0.8).astype(float), (score > 0).astype(float)
-    rounds = draw_round(Steps.none_yet(score), np.exp(score), 25, "fixed", rng)
+    score, inside, relevant = rng.normal(size=60), rng.random(60) < 0.4, (rng.random(60) < 0.8).astype(float)
+    rounds = one_round(score, 25)
     a = np.where(rounds.drawn, 1 / np.where(rounds.drawn, rounds.probability, 1), 0)
-    area, both = statistics.area_under_roc(score, relevant), min(effective(a * relevant), effective(a * (1 - relevant)))
-    wanted = {
-        "mean": (statistics.mean(score), effective(a)),
-        "slice": (statistics.ratio(score * inside, inside / 1.0), effective(a * inside)),
-        "precision": (statistics.ratio(called * relevant, called), effective(a * called)),
-        "recall": (statistics.ratio(called * relevant, relevant), effective(a * relevant)),
-        "F1": (statistics.ratio(called * relevant, (called + relevant) / 2), effective(a * (called + relevant))),
-        "AUC": (area, both),
-        "AP of a slice": (
-            statistics.within(statistics.average_precision(score, relevant), inside),
-            effective(a * relevant * inside),
-        ),
-    }
-    assert len({expected for _, expected in wanted.values()}) == len(wanted)
-    for name, (statistic, expected) in wanted.items():
+    precision = statistics.average_precision(score, relevant)
+    for statistic, expected in (
+        (statistics.mean(score), effective(a)),
+        (statistics.ratio(score * inside, inside / 1.0), effective(a * inside)),
+        (statistics.area_under_roc(score, relevant), min(effective(a * relevant), effective(a * (1 - relevant)))),
+        (statistics.within(precision, inside), effective(a * relevant * inside)),
+    ):
         found = estimate_statistic(rounds, statistic, "lur")
-        assert found.effective == pytest.approx(expected, rel=1e-12), name
-        assert found.degrees_of_freedom == pytest.approx(expected - 1, rel=1e-12), name
+        assert found.effective == pytest.approx(expected, rel=1e-12)
+        assert found.degrees_of_freedom == pytest.approx(expected - 1, rel=1e-12)
     found = estimate_mean(rounds, score, "lur_difference", score)
     assert found.degrees_of_freedom == pytest.approx(effective(a) - 1, rel=1e-12)
-
-
-@pytest.mark.parametrize("name", ["ratio", "AUC", "AUC of a slice"])
-def test_a_label_is_this_far_from_the_statistic_of_the_others(name: str) -> None:
-    """``T − T_{−i} = a e/(1 − own_share)``."""
-    rng = np.random.default_rng(16)
-    score, relevant = rng.integers(-2, 3, 30) / 2, rng.integers(0, 2, 30).astype(float)
-    weights = np.where(rng.random(30) < 0.7, rng.random(30) + 0.1, 0.0)
-    statistic = STATISTICS[name](score, relevant, rng.normal(size=30))
-    found = statistic(weights)
-    for i in np.flatnonzero(weights):
-        without = statistic(np.where(np.arange(30) == i, 0.0, weights)).value
-        away = weights[i] * found.gradient[i] / (1 - found.own_share[i])
-        assert found.value - without == pytest.approx(away, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["lur", "aiipw_ratio"])
 @pytest.mark.parametrize("kind", ["ratio", "AUC", "AP"])
 def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) -> None:
-    rng = np.random.default_rng(17)
-    rounds = draw_round(Steps.none_yet(rng.normal(size=40)), np.ones(40), 15, "fixed", rng)
-    one = np.zeros(40)
-    one[np.flatnonzero(rounds.drawn)[3]] = 1
-    statistic = {
-        "ratio": statistics.ratio(one, one),
-        "AUC": statistics.area_under_roc(rounds.score, one),
-        "AP": statistics.average_precision(rounds.score, one),
-    }[kind]
+    rounds = one_round(np.random.default_rng(17).normal(size=40), 15)
+    one = np.where(np.arange(40) == np.flatnonzero(rounds.drawn)[3], 1.0, 0.0)
+    statistic = statistics.ratio(one, one) if kind == "ratio" else STATISTICS[kind](rounds.score, one, one)
     with np.errstate(divide="raise", invalid="raise"):
         found = estimate_statistic(rounds, statistic, name)
     assert np.isfinite(found.value)
@@ -335,17 +275,16 @@ def test_areas_are_those_of_scikit_learn(seed: int) -> None:
     weights = rng.random(25) + 0.01
     auc = roc_auc_score(relevant, score, sample_weight=weights)
     ap = average_precision_score(relevant, score, sample_weight=weights)
-    assert statistics.area_under_roc(score, relevant)(weights)[0] == pytest.approx(auc, abs=1e-12)
-    assert statistics.average_precision(score, relevant)(weights)[0] == pytest.approx(ap, abs=1e-12)
+    assert statistics.area_under_roc(score, relevant)(weights).value == pytest.approx(auc, abs=1e-12)
+    assert statistics.average_precision(score, relevant)(weights).value == pytest.approx(ap, abs=1e-12)
 
 
 def test_one_class_leaves_an_area_undefined() -> None:
-    rng = np.random.default_rng(11)
-    rounds = draw_round(Steps.none_yet(np.arange(10.0)), np.ones(10), 4, "fixed", rng)
+    rounds = one_round(np.arange(10.0), 4)
     for statistic in (
-        statistics.area_under_roc(np.arange(10.0), np.ones(10)),
-        statistics.area_under_roc(np.arange(10.0), np.zeros(10)),
-        statistics.average_precision(np.arange(10.0), np.zeros(10)),
+        statistics.area_under_roc(rounds.score, np.ones(10)),
+        statistics.area_under_roc(rounds.score, np.zeros(10)),
+        statistics.average_precision(rounds.score, np.zeros(10)),
         statistics.ratio(np.ones(10), np.zeros(10)),
     ):
         found = estimate_statistic(rounds, statistic, "aiipw")
@@ -353,26 +292,73 @@ def test_one_class_leaves_an_area_undefined() -> None:
         assert found.effective == 0
 
 
-# --- invariances and bad input ---------------------------------------------------------------------------------------
+SCORE = np.arange(6.0)
 
 
 def test_bad_arguments() -> None:
-    rng, none = np.random.default_rng(0), Steps.none_yet(np.arange(6.0))
-    rounds = draw_round(none, np.ones(6), 3, "fixed", rng)
-    with pytest.raises(ValueError, match="no label was drawn yet"):
-        estimate_mean(none, VALUES, "lur")
+    for rounds, name, message in (
+        (Steps.none_yet(SCORE), "lur", "no label was drawn yet"),
+        (one_round(SCORE, 3), "ipw", "unknown estimator 'ipw'; for ratios and areas there are lur, ailur"),
+        (one_round(SCORE, 3), "lur_regression", "lur_regression needs what the model expects"),
+        (one_round(SCORE, 3, drawing="single"), "ailur", "one draw does not tell how probable it was"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            estimate_mean(rounds, VALUES, name)
+    with pytest.raises(ValueError, match="lur_difference is for means"):
+        estimate_statistic(one_round(SCORE, 3), statistics.mean(VALUES), "lur_difference")
+    with pytest.raises(ValueError, match=r"not finite: 1\)"):
+        weightings.nadaraya_watson(np.array([0.0, np.nan]), np.ones(2), 1.0)
     for name, wrong in product(WEIGHTINGS, (0, -1.0, True, np.nan)):
         with pytest.raises(ValueError, match=f"bandwidth must be a positive number or 'cross_validated', got {wrong}"):
-            estimate_mean(rounds, VALUES, name, bandwidth=wrong)
-    with pytest.raises(ValueError, match="unknown estimator 'ipw'; for ratios and areas there are lur, ailur"):
-        estimate_mean(rounds, VALUES, "ipw")
-    with pytest.raises(ValueError, match="lur_difference is for means"):
-        estimate_statistic(rounds, statistics.mean(VALUES), "lur_difference")
-    with pytest.raises(ValueError, match="lur_regression needs what the model expects"):
-        estimate_mean(rounds, VALUES, "lur_regression")
-    single = draw_round(none, np.ones(6), 3, "single", rng)
-    with pytest.raises(ValueError, match="one draw does not tell how probable it was"):
-        estimate_mean(single, VALUES, "ailur")
-    lonely = draw_round(none, np.ones(6), 1, "fixed", rng)
-    for name in LUR_FAMILY:
-        assert np.isnan(estimate_mean(lonely, VALUES, name, MODEL).standard_error)
+            estimate_mean(one_round(SCORE, 3), VALUES, name, bandwidth=wrong)
+
+
+@pytest.mark.parametrize("name", LUR_FAMILY)
+def test_a_lonely_label_has_no_standard_error(name: str) -> None:
+    assert np.isnan(estimate_mean(one_round(SCORE, 1), VALUES, name, MODEL).standard_error)
+
+
+def all_pairs(score: np.ndarray, bandwidth: float) -> np.ndarray:
+    apart = (score[:, None] - score[None, :]) / bandwidth
+    return np.where(np.abs(apart) < 1, 1 - apart**2, 0.0)
+
+
+@given(st.lists(st.floats(-5, 5).map(lambda x: round(x, 2)), min_size=1, max_size=30), st.floats(0.01, 20))
+def test_sums_are_those_over_all_pairs(score: list, bandwidth: float) -> None:
+    g, values = np.array(score), np.random.default_rng(0).normal(size=(2, len(score)))
+    found = weightings.kernel_sums(g, values, bandwidth)
+    np.testing.assert_allclose(found, values @ all_pairs(g, bandwidth), atol=1e-12)
+
+
+@pytest.mark.parametrize(("ends", "shift"), [([1e9, -1e9], 0), ([], 1e4)])
+def test_a_score_far_out_costs_no_precision(ends: list[float], shift: float) -> None:
+    g = np.r_[np.random.default_rng(1).normal(size=300), ends]
+    values = np.random.default_rng(2).normal(size=(1, len(g)))
+    found = weightings.kernel_sums(g + shift, values, 0.3)
+    np.testing.assert_allclose(found, values @ all_pairs(g, 0.3), atol=1e-9)
+
+
+def test_regression_and_what_is_predicted_without_oneself() -> None:
+    g, y = np.random.default_rng(2).normal(size=(2, 60))
+    kernel = all_pairs(g, 0.3)
+    np.testing.assert_allclose(weightings.nadaraya_watson(g, y, 0.3), kernel @ y / kernel.sum(axis=1), atol=1e-12)
+    np.fill_diagonal(kernel, 0.0)
+    weight, plain = kernel.sum(axis=1), (y.sum() - y) / 59
+    expected = np.where(weight > 0, kernel @ y / np.maximum(weight, 1e-300), plain)
+    np.testing.assert_allclose(weightings.left_out(g, y, 0.3), expected, atol=1e-9)
+    assert (weight == 0).any(), "the case without a neighbour should occur"
+
+
+def test_the_rule_of_thumb_shrinks_with_the_labels_and_scales_with_the_score() -> None:
+    g, rule_of_thumb = np.random.default_rng(3).normal(size=2000), weightings.rule_of_thumb
+    assert rule_of_thumb(g, 1000) == pytest.approx(rule_of_thumb(g, 1) / 10)
+    assert rule_of_thumb(7 * g, 50) == pytest.approx(7 * rule_of_thumb(g, 50))
+    assert rule_of_thumb(np.r_[g, 1e4], 50) == pytest.approx(rule_of_thumb(g, 50), rel=0.1)
+    assert rule_of_thumb(np.r_[np.zeros(99), 1.0], 1) == pytest.approx(np.sqrt(0.01 * 0.99))
+
+
+def test_cross_validation_takes_narrow_windows_for_what_bends_and_wide_ones_for_noise() -> None:
+    g, noise = np.random.default_rng(4).normal(size=(2, 800))
+    for values, expected in ((np.sin(24 * g), weightings.CANDIDATES[0]), (noise, weightings.CANDIDATES[-1])):
+        found = weightings.cross_validated_bandwidth(g, values, 800)
+        assert found == pytest.approx(expected * weightings.rule_of_thumb(g, 800))
