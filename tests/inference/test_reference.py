@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.pools import Variables
 from pt_active.sampling.sample import Costs, Sample, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
@@ -73,11 +74,8 @@ def test_certain_draws_leave_no_degrees_of_freedom() -> None:
     p = np.r_[0.5, np.full(20, 0.5 / 20)]
     few = Sample(np.arange(11), np.ones(11, dtype=int), np.r_[1.0, np.full(10, 0.5)])
     importance = few.importance(p)
-    total = effective_size(few.count, importance)
-    assert total < 4
+    assert effective_size(few.count, importance) < 4
     assert degrees_left(few, importance, 1) == pytest.approx(9)
-    heavier = few.importance(np.r_[0.9, np.full(20, 0.1 / 20)])
-    assert degrees_left(few, heavier, 2) == pytest.approx(8)
     alike = Sample(np.arange(10), np.ones(10, dtype=int), np.full(10, 1e-9))
     assert degrees_left(alike, alike.importance(np.full(20, 0.05)), 2) == pytest.approx(8, rel=1e-8)
     again = Sample(np.arange(3), np.array([2, 1, 3]), np.array([1.0, 2.0, 3.0]), repeated=True)
@@ -92,20 +90,15 @@ def test_replays_have_the_distribution_of_all_samples(name: str) -> None:
     sample = Sample(np.arange(3), np.ones(3, dtype=int), 3 * q[:3], repeated=True, q=q)
     controls, weigh = Controls(p, np.array([1.0, 1.0, 2.0, 4.0])), ESTIMATORS[name].weigh
     found = replayed(values[None], redrawn(sample, 20_000, np.random.default_rng(1)), weigh, controls)
-    chance, errors, squares = [], [], []
-    for triple in map(list, itertools.product(range(4), repeat=3)):
-        one = Sample(np.array(triple), np.ones(3, dtype=int), 3 * q[triple], repeated=True, q=q)
-        mean = weigh(one, controls).estimate(values[triple])
-        chance.append(q[triple].prod())
-        v = one.importance(p)
-        squares.append(mean.standard_error**2 / (v @ v))
-        shown = studentised(
-            mean.value - p @ values, mean.standard_error, np.ones(1), np.ones(1), np.zeros(1, dtype=int)
-        )
-        errors.append(shown.errors[0])
-    weight, square = np.array(chance), np.array(squares)
+    triples = np.array(list(itertools.product(range(4), repeat=3)))
+    every = Sample(triples, np.ones_like(triples), 3 * q[triples], repeated=True, q=q)
+    mean, v = weigh(every, controls).estimate(values[triples]), every.importance(p)
+    weight, square = q[triples].prod(axis=1), mean.standard_error**2 / (v**2).sum(axis=1)
+    error = mean.value - p @ values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.where(error == 0, 0.0, error / mean.standard_error)
     for quantile in (-2.0, -1.0, 0.0, 1.0, 2.0):
-        share = weight[np.array(errors) <= quantile].sum()
+        share = weight[errors <= quantile].sum()
         seen = (found.errors <= quantile).mean()
         assert abs(seen - share) < 3.5 * np.sqrt(share * (1 - share) / 20_000)
     mean_square = weight @ square
@@ -194,66 +187,52 @@ def test_an_end_without_a_bound_leaves_no_interval() -> None:
     assert replays_for(0.999) == 20_000
 
 
-@pytest.mark.parametrize(
-    ("measure", "drawing", "overhead"),
-    [("DCG@3", "depth", 2.0), ("DCG@3", "successive", 0.0), ("DCG@3", "successive", 3.0)],
-)
+def replays_of(make: Callable, queries: int, drawing: str, prices: tuple[float, float]) -> DocumentReplays:
+    """Replays of a difference at a cost of opening a query and a budget, with what the model expects."""
+    pool, *_ = make(7, "DCG@3", queries=queries)
+    size = len(pool.query)
+    grades, cost = np.random.default_rng(7).dirichlet([4, 2, 1], size=size), np.ones(size)
+    sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, RoundSettings(drawing))
+    design = document_design(sizes, drawing, Costs(pool.indptr, cost, prices[0]), prices[1])
+    redraws = Redraws(pool.query, design, grades, np.arange(size))
+    return DocumentReplays(pool, np.array([1.0, -1.0]), redraws, grades @ pool.form.values)
+
+
+def elsewhere(replays: DocumentReplays) -> DocumentReplays:
+    """Replays in which other values stand in for documents than those that the model expects."""
+    values = np.random.default_rng(8).random(len(replays.stands_for))
+    return replace(replays, stands_for=values * replays.pool.form.values.max())
+
+
+@pytest.mark.parametrize(("drawing", "overhead"), [("depth", 2.0), ("successive", 0.0), ("successive", 3.0)])
 def test_replays_of_documents_are_those_of_the_drawing(
-    random_documents: Callable, measure: str, drawing: str, overhead: float
+    random_documents: Callable, drawing: str, overhead: float
 ) -> None:
     """Additive measures are linear, so the replays are exact, except for the normal part of what was not drawn.
 
     The distance of two samples of 300 exceeds .133 with a probability of .01.
     """
-    rng, (pool, _, _, _) = np.random.default_rng(5), random_documents(5, measure, queries=60)
-    size = len(pool.query)
-    grades, contrast, cost = rng.dirichlet([4, 2, 1], size=size), np.array([1.0, -1.0]), np.ones(size)
-    variables, budget = Variables.of(pool.form, grades), 60.0 + 5 * overhead
-    sizes = document_sizes(pool, variables, cost, RoundSettings(drawing))
-    design = document_design(sizes, drawing, Costs(pool.indptr, cost, overhead), budget)
-    found = []
-    values = pool.form.values
+    budget, rng, found = 60.0 + 5 * overhead, np.random.default_rng(5), []
+    replays = replays_of(random_documents, 60, drawing, (overhead, budget))
+    pool, grades, values = replays.pool, replays.redraws.grades, replays.pool.form.values
+    prices = Costs(pool.indptr, np.ones(len(pool.query)), overhead)
     for _ in range(300):
-        sample = draw_documents(design, Costs(pool.indptr, cost, overhead), budget, rng)
-        label = (rng.random((size, 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        observed = np.where(sample.drawn, values[label], variables.mean)
-        mean = document_estimate(pool, sample, variables.mean, observed, contrast)
-        error = mean.value - pool.weight @ (pool.values(values[label]) @ contrast)
+        sample = draw_documents(replays.redraws.design, prices, budget, rng)
+        label = (rng.random((len(grades), 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        observed = np.where(sample.drawn, values[label], replays.stands_for)
+        mean = document_estimate(pool, sample, replays.stands_for, observed, replays.contrast)
+        error = mean.value - pool.weight @ (pool.values(values[label]) @ replays.contrast)
         found.append(error / mean.standard_error)
-    redraws = Redraws(pool.query, design, grades, np.arange(size))
-    replays = DocumentReplays(pool, contrast, redraws, variables.mean)
     assert stats.ks_2samp(found, replays.replayed(300, seed=1).errors).statistic < 0.133
-
-
-def test_replays_of_documents_of_two_systems_turn_with_them(random_documents: Callable) -> None:
-    rng, (pool, _, _, _) = np.random.default_rng(2), random_documents(2, "DCG@3", queries=30)
-    grades, contrast, n = rng.dirichlet([4, 2, 1], size=len(pool.query)), np.array([1.0, -1.0]), len(pool.query)
-    sizes = document_sizes(pool, Variables.of(pool.form, grades), np.ones(n), RoundSettings("successive"))
-    design = document_design(sizes, "successive", Costs(pool.indptr, np.ones(n), 0.0), 40.0)
-    stands_for = grades @ pool.form.values
-    redraws = Redraws(pool.query, design, grades, np.arange(n))
-    one = DocumentReplays(pool, contrast, redraws, stands_for).replayed(400, seed=0)
-    turned = DocumentReplays(pool, -contrast, redraws, stands_for).replayed(400, seed=0)
-    np.testing.assert_allclose(turned.errors, -one.errors[::-1], rtol=1e-9, atol=1e-12)
-
-
-def replays_of(pool: DocumentPool, drawing: str, budget: float, rng: np.random.Generator) -> DocumentReplays:
-    """Replays of a difference, in which other values stand in for documents than those that the model expects."""
-    size = len(pool.query)
-    grades, cost = rng.dirichlet([4, 2, 1], size=size), np.ones(size)
-    sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, RoundSettings(drawing))
-    design = document_design(sizes, drawing, Costs(pool.indptr, cost, 0.0), budget)
-    redraws = Redraws(pool.query, design, grades, np.arange(size))
-    return DocumentReplays(pool, np.array([1.0, -1.0]), redraws, rng.random(size) * pool.form.values.max())
 
 
 @pytest.mark.parametrize(("drawing", "budget"), [("successive", 40.0), ("depth", 10.0)])
 def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(
     random_documents: Callable, drawing: str, budget: float
 ) -> None:
-    pool, *_ = random_documents(7, "DCG@3", queries=20)
-    replays = replays_of(pool, drawing, budget, np.random.default_rng(7))
-    design, grades, contrast = replays.redraws.design, replays.redraws.grades, replays.contrast
+    replays = elsewhere(replays_of(random_documents, 20, drawing, (0.0, budget)))
+    pool, contrast = replays.pool, replays.contrast
+    design, grades = replays.redraws.design, replays.redraws.grades
     variables, number = Variables.of(pool.form, grades), 50
     slope = (contrast @ pool.gradients(variables.mean)) * pool.weight[pool.query]
     (draws,) = replays.redraws.drawn(number, 3, None)
@@ -280,18 +259,16 @@ def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(
 
 
 def test_replays_in_which_everything_is_drawn_have_no_error(random_documents: Callable) -> None:
-    pool, *_ = random_documents(7, "DCG@3", queries=20)
-    replays = replays_of(pool, "successive", 1e6, np.random.default_rng(7))
-    slope, inclusion = replays.contrast @ pool.gradients(replays.stands_for), replays.redraws.design.inclusion
+    replays = elsewhere(replays_of(random_documents, 20, "successive", (0.0, 1e6)))
+    slope, inclusion = replays.contrast @ replays.pool.gradients(replays.stands_for), replays.redraws.design.inclusion
     assert (inclusion[slope != 0] == 1).all()
     assert (replays.replayed(50, 3).errors == 0).all()
 
 
 def test_the_labels_of_a_query_belong_to_one_labelling(random_documents: Callable) -> None:
-    pool, *_ = random_documents(7, "DCG@3", queries=20)
-    redraws = replays_of(pool, "depth", 40.0, np.random.default_rng(7)).redraws
+    redraws = replays_of(random_documents, 20, "depth", (0.0, 40.0)).redraws
     (draws,) = redraws.drawn(50, 3, 1000)
     place = np.repeat(np.arange(len(redraws.design.order)), np.diff(draws.start))
-    label = pd.Series(draws.label).groupby([draws.row, pool.query[redraws.design.order[place]]])
+    label = pd.Series(draws.label).groupby([draws.row, redraws.query[redraws.design.order[place]]])
     assert (label.size() > 1).any()
     assert (label.nunique() == 1).all()
