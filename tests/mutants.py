@@ -291,13 +291,13 @@ documents: lines weighted by the root of the chance [test_document_estimators]
     pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
 cascade steps: each from the beginning [test_document_design]
     before[s] = after => before[s] = before[s]
-rounds: weighted by their variances [test_document_rounds]
+rounds: weighted by their variances [test_document_estimators]
     (1 / expected) / (1 / expected).sum() => expected / expected.sum()
 extended order: to the new budget alone [test_extension]
     graded_of(tables).prices), entry.budget + more => graded_of(tables).prices), more
 cut order: labels after the gap count [test_extension]
     np.logical_and.accumulate(has_label[self.order]).sum() => has_label[self.order].sum()
-documents: caution is added to what labels show [test_document_rounds]
+documents: caution is added to what labels show [test_document_estimators]
     max(cautious - estimate.variance, 0.0) => cautious
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1

@@ -1,4 +1,4 @@
-"""Document-level estimates by enumeration of every outcome of both phases: unbiased, with the variance they state."""
+"""Document-level estimates by enumeration of every outcome of both phases; their rounds, lines and corrections."""
 
 import itertools
 import math
@@ -10,17 +10,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.inference import documents
-from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
+from pt_active.inference.documents import (
+    FOLDS,
+    DocumentEstimate,
+    cautious_variance,
+    combined,
+    document_estimate,
+    expected_variance,
+    predicted,
+    widened,
+)
+from pt_active.inference.residuals import COMMON_SHARE
+from pt_active.inference.rounds import draw_round, estimate_rounds, pool_sizes, round_weights
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.two_phase import draw_documents
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
 CONTRASTS = [[1.0], [0.0, -1.0, 1.0]]
-MODELS = ["useless", "wrong"]
+DIFFERENCE = np.array([1.0, -1.0])
 INCLUSION = np.array([1.0, 0.7, 0.25, 0.5, 0.35])
 OPENING = np.array([0.6, 0.0, 0.35])
 INDPTR = np.array([0, 3, 3, 5])
@@ -39,25 +51,14 @@ def small_pool(measure, systems, indptr=INDPTR, seed=0):
     return DocumentPool(form, indptr, ranks.astype(np.int32), rng.dirichlet(np.ones(len(lengths)))), truth
 
 
-def model_means(pool, truth, model):
-    top = pool.form.values.max()
-    noise = np.random.default_rng(1).uniform(0, 0.4, len(truth)) * top
-    return {"calibrated": 0.6 * truth + noise, "useless": np.full(len(truth), 0.3 * top), "wrong": top - truth}[model]
+def wrong(pool, truth):
+    """Means of a model that takes what is relevant for what is not."""
+    return pool.form.values.max() - truth
 
 
 def design_of(drawing, opening=OPENING, inclusion=INCLUSION, order=None):
     order = np.arange(len(inclusion)) if order is None else np.asarray(order)
     return DocumentDesign(drawing, order[inclusion[order] > 0], np.asarray(opening), inclusion)
-
-
-def enumerate_fixed(enumerated, measure, contrast, model, design, estimator="difference", share=0.0):
-    pool, truth = small_pool(measure, len(contrast))
-    contrast, means = np.array(contrast), model_means(pool, truth, model)
-    means = np.where((design.inclusion > 0) & (design.opening > 0)[pool.query], means, truth)
-    found = enumerated(
-        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast, share
-    )
-    return float(pool.weight @ pool.values(truth) @ contrast), *found
 
 
 DESIGNS = {
@@ -67,50 +68,33 @@ DESIGNS = {
     "depth": design_of("depth", inclusion=np.array([0.25, 1.0, 0.7, 0.35, 0.35]), order=[1, 2, 0, 4, 3]),
     "short": design_of("depth", inclusion=np.array([0.0, 0.8, 0.4, 0.6, 0.2]), order=[1, 2, 0, 3, 4]),
 }
-CAN_BE_DRAWN = [
-    (measure, name)
-    for measure in MEASURES
-    for name, design in DESIGNS.items()
+CASES = [
+    (measure, name, share)
+    for measure, (name, design) in itertools.product(MEASURES, DESIGNS.items())
+    for share in ([0.0] if design.nested else [0.0, 0.9])
     if design.nested or measure.startswith("DCG")
 ]
 
 
 @pytest.mark.parametrize("contrast", CONTRASTS)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(("measure", "name"), CAN_BE_DRAWN)
-def test_estimates_are_unbiased_and_so_is_their_variance(enumerated, measure, contrast, model, name):
-    truth, value, (first, second), true = enumerate_fixed(enumerated, measure, contrast, model, DESIGNS[name])
-    assert value == pytest.approx(truth, abs=1e-10)
-    assert first == pytest.approx(true[0], abs=1e-10)
-    assert second == pytest.approx(true[1], abs=1e-10)
-
-
-@pytest.mark.parametrize("measure", MEASURES[:2])
-@pytest.mark.parametrize("contrast", CONTRASTS)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", ["successive", "never", "certain"])
-@pytest.mark.parametrize("share", [0.9])
-def test_corrections_within_queries_keep_estimates_and_their_variance_unbiased(
-    enumerated, measure, contrast, model, name, share
-):
-    truth, value, (first, second), true = enumerate_fixed(
-        enumerated, measure, contrast, model, DESIGNS[name], share=share
-    )
-    assert value == pytest.approx(truth, abs=1e-10)
-    assert first == pytest.approx(true[0], abs=1e-10)
-    assert second == pytest.approx(true[1], abs=1e-10)
-
-
-# --- what the design promises ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("model", ["useless", "wrong"])
+@pytest.mark.parametrize(("measure", "name", "share"), CASES)
+def test_estimates_are_unbiased_and_so_is_their_variance(enumerated, measure, contrast, model, name, share):
+    """Also with corrections within queries, of which a share is common."""
+    (pool, truth), contrast, design = small_pool(measure, len(contrast)), np.array(contrast), DESIGNS[name]
+    means = wrong(pool, truth) if model == "wrong" else np.full(5, 0.3 * pool.form.values.max())
+    means = np.where((design.inclusion > 0) & (design.opening > 0)[pool.query], means, truth)
+    value, parts, true = enumerated(pool, design, lambda _: means, truth, contrast, share)
+    assert value == pytest.approx(float(pool.weight @ pool.values(truth) @ contrast), abs=1e-10)
+    np.testing.assert_allclose(parts, true[:2], atol=1e-10)
 
 
 @pytest.mark.parametrize("overhead", [0.0, 1.5])
 @pytest.mark.parametrize(
-    ("measure", "systems", "drawing"),
-    [("DCG@2", 1, "depth"), ("DCG", 2, "depth"), ("ERR(max_rel=2)", 1, "depth"), ("ERR(max_rel=2)@2", 1, "depth")],
+    ("measure", "systems"), [("DCG@2", 1), ("DCG", 2), ("ERR(max_rel=2)", 1), ("ERR(max_rel=2)@2", 1)]
 )
 def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_model_give(
-    enumerated, measure, systems, drawing, overhead
+    enumerated, measure, systems, overhead
 ):
     """``Σ g (1/ψ − 1)`` against the variance of both phases, averaged over all labels."""
     indptr = np.array([0, 3, 4])
@@ -118,11 +102,11 @@ def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_mode
     grades = np.random.default_rng(4).dirichlet(np.ones(3), 4)
     grades[0] = [0.5, 0, 0.5]
     variables, cost = Variables.of(pool.form, grades), np.array([1.0, 2.0, 0.5, 1.0])
-    sizes = document_sizes(pool, variables, cost, RoundSettings(drawing, defensive=0.0))
-    design = document_design(sizes, drawing, Costs(indptr, cost, overhead), 2.2)
+    sizes = document_sizes(pool, variables, cost, RoundSettings("depth", defensive=0.0))
+    design = document_design(sizes, "depth", Costs(indptr, cost, overhead), 2.2)
     psi = design.opening[pool.query] * design.inclusion
     promised = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
-    contrast, expected = np.array([1.0, -1.0])[:systems], 0.0
+    contrast, expected = DIFFERENCE[:systems], 0.0
     for labels in itertools.product(range(3), repeat=4):
         chance = math.prod(grades[np.arange(4), labels])
         if chance > 0:
@@ -130,9 +114,6 @@ def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_mode
             _, _, true = enumerated(pool, design, lambda _: variables.mean, truth, contrast)
             expected += chance * true[2]
     assert expected == pytest.approx(promised, rel=1e-9)
-
-
-# --- regression -----------------------------------------------------------------------------------------------------
 
 
 def many_queries(seed, measure, m=2 * FOLDS + 1):
@@ -151,7 +132,7 @@ def many_queries(seed, measure, m=2 * FOLDS + 1):
 @given(st.integers(0, 2**32 - 1), st.sampled_from(MEASURES), st.integers(0, FOLDS - 1))
 def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure, fold):
     pool, truth, sample, mean = many_queries(seed, measure)
-    contrast, own = np.array([1.0, -1.0]), pool.query % FOLDS == fold
+    contrast, own = DIFFERENCE, pool.query % FOLDS == fold
     found = predicted(pool, sample, mean, truth, contrast, "regression")
     rng = np.random.default_rng(seed)
     drawn = np.where(own, rng.random(len(own)) < 0.5, sample.drawn) & (sample.design.inclusion > 0)
@@ -166,7 +147,7 @@ def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure,
 def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(measure, seed):
     """A cascade has a line in the mean alone, clipped to its range; an additive measure one in the gradient too."""
     pool, truth, sample, mean = many_queries(seed, measure)
-    contrast = np.array([1.0, -1.0])
+    contrast = DIFFERENCE
     found = predicted(pool, sample, mean, truth, contrast, "regression")
     psi = sample.opening[pool.query] * sample.design.inclusion
     root = np.abs(contrast @ pool.gradients(mean)) * pool.weight[pool.query]
@@ -184,9 +165,8 @@ def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(meas
 def test_regression_stays_between_the_values_of_a_cascade():
     pool, truth, sample, mean = many_queries(3, "ERR(max_rel=2)")
     found = predicted(pool, sample, mean, 40 * truth - 20 * mean, np.array([1.0, 0.0]), "regression")
-    possible = sample.design.inclusion > 0
-    assert found[possible].min() == 0
-    assert found[possible].max() == pool.form.values.max()
+    found = found[sample.design.inclusion > 0]
+    assert (found.min(), found.max()) == (0, pool.form.values.max())
 
 
 @pytest.mark.parametrize(("measure", "drawing"), [("DCG", "successive"), ("ERR(max_rel=2)", "depth")])
@@ -196,11 +176,12 @@ def test_regression_is_unbiased(enumerated, measure, drawing, monkeypatch):
     indptr = np.array([0, 2, 4, 6])
     pool, truth = small_pool(measure, 2, indptr, seed=2)
     design = design_of(drawing, np.ones(3), np.array([0.8, 0.5, 0.7, 0.4, 0.6, 0.3]))
-    means, contrast = model_means(pool, truth, "wrong"), np.array([1.0, -1.0])
-    value, _, _ = enumerated(
-        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, "regression"), truth, contrast
-    )
-    assert value == pytest.approx(pool.weight @ pool.values(truth) @ contrast, abs=1e-10)
+
+    def line(sample):
+        return predicted(pool, sample, wrong(pool, truth), truth, DIFFERENCE, "regression")
+
+    value, _, _ = enumerated(pool, design, line, truth, DIFFERENCE)
+    assert value == pytest.approx(pool.weight @ pool.values(truth) @ DIFFERENCE, abs=1e-10)
 
 
 def test_few_queries_whose_depths_have_a_fixed_cost_together_are_not_corrected():
@@ -208,11 +189,8 @@ def test_few_queries_whose_depths_have_a_fixed_cost_together_are_not_corrected()
     for queries in (8, 40):
         pool, truth, sample, mean = many_queries(1, "RR", queries)
         nested = replace(sample, design=replace(sample.design, drawing="depth"))
-        found = predicted(pool, nested, mean, truth, np.array([1.0, -1.0]), "regression")
+        found = predicted(pool, nested, mean, truth, DIFFERENCE, "regression")
         assert (found == mean).all() == (queries == 8)
-
-
-# --- degenerate samples, degrees of freedom, rounds -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -221,11 +199,11 @@ def test_few_queries_whose_depths_have_a_fixed_cost_together_are_not_corrected()
 @pytest.mark.parametrize("estimator", ["regression", "difference", "ht"])
 def test_with_everything_drawn_the_value_is_exact(measure, drawing, estimator):
     pool, truth = small_pool(measure, 2)
-    contrast, design = np.array([1.0, -1.0]), design_of(drawing, np.array([1.0, 0, 1.0]), np.ones(5))
+    design = design_of(drawing, np.array([1.0, 0, 1.0]), np.ones(5))
     sample = TwoPhase(design, Sample.once(design.opening), np.ones(5, dtype=bool), 5.0)
-    mean = predicted(pool, sample, model_means(pool, truth, "wrong"), truth, contrast, estimator)
-    found = document_estimate(pool, sample, mean, truth, contrast)
-    assert found.value == pytest.approx(pool.weight @ pool.values(truth) @ contrast)
+    mean = predicted(pool, sample, wrong(pool, truth), truth, DIFFERENCE, estimator)
+    found = document_estimate(pool, sample, mean, truth, DIFFERENCE)
+    assert found.value == pytest.approx(pool.weight @ pool.values(truth) @ DIFFERENCE)
     assert found.standard_error == 0
 
 
@@ -257,3 +235,72 @@ def test_rounds_are_added_up():
     assert found.n_effective == 8
     np.testing.assert_allclose(found.of_query, [0.25 * 0.5 + 0.75 * 2, 0.25 * 1.5 + 0.75 * 2])
     assert combined([second], np.ones(1)) is second
+
+
+@pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
+def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, measure):
+    pool, _ = labelled_documents(measure)
+    settings = RoundSettings("successive" if measure == "DCG@5" else "depth")
+    drawn = draw_round(pool.graded, settings, 40.0, np.random.default_rng(0))
+    variables = Variables.of(pool.graded.seen.form, pool.graded.grades)
+    cautious = cautious_variance(pool.graded.seen, drawn.sample, variables, DIFFERENCE)
+    gain = pool_sizes(pool.graded, settings).gain
+    expected = expected_variance(pool.graded.seen, drawn.sample.design, gain)
+    assert cautious == pytest.approx(expected, rel=1e-9 if measure == "DCG@5" else 0.1)
+    shown = cautious / 2
+    for degrees, share in ((48.0, 0.04), (3.0, 0.4), (0.0, 1.0), (-1.0, 1.0)):
+        found = widened(DocumentEstimate(0.5, shown / 4, 3 * shown / 4, degrees, 9.0, np.zeros(1)), cautious)
+        assert found.cautious == pytest.approx(share * shown)
+        assert found.variance == pytest.approx((1 + share) * shown)
+        assert widened(DocumentEstimate(0.5, shown, 2 * shown, degrees, 9.0, np.zeros(1)), cautious).cautious == 0
+    nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0, np.zeros(1))
+    assert widened(nothing, cautious) is nothing
+
+
+def test_weights_are_known_before_a_round_is_drawn(labelled_documents):
+    pool, _ = labelled_documents("DCG@5")
+    settings = RoundSettings("successive")
+    first, again = (draw_round(pool.graded, settings, 40.0, np.random.default_rng(seed)) for seed in (1, 2))
+    assert first.expected == again.expected
+    dear = draw_round(pool.graded, settings, 120.0, np.random.default_rng(3))
+    weights = round_weights([first, dear])
+    assert weights.sum() == pytest.approx(1)
+    assert weights[1] / weights[0] == pytest.approx(first.expected / dear.expected)
+
+
+def test_a_round_that_judges_the_rest_decides_alone(labelled_documents):
+    pool, _ = labelled_documents("ERR@5")
+    settings = RoundSettings("depth")
+    first = draw_round(pool.graded, settings, 40.0, np.random.default_rng(1))
+    known = np.where(first.sample.drawn, pool.label, -1)
+    rest = draw_round(pool.graded, settings, 1e6, np.random.default_rng(2))
+    assert rest.expected == 0
+    np.testing.assert_array_equal(round_weights([first, rest]), [0, 1])
+    known = np.where(rest.sample.drawn, pool.label, known)
+    found = estimate_rounds(pool.graded.seen, [first, rest], known, DIFFERENCE, "regression")
+    assert found.value == pytest.approx(pool.truth, abs=1e-12)
+    assert found.standard_error == pytest.approx(0, abs=1e-12)
+
+
+def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
+    """A model that knows nothing, and labels of a query that correlate by about .5: a saving by a quarter."""
+    rng, m, length, rows = np.random.default_rng(0), 60, 8, []
+    ranks = rng.random((2, m, length)).argsort(axis=2).reshape(2, -1).astype(np.int32) + 1
+    form = rank_form(parse_measure("DCG"), 1, length)
+    pool = DocumentPool(form, np.arange(m + 1) * length, ranks, np.full(m, 1 / m))
+    latent = np.sqrt(0.7) * rng.normal(size=m)[pool.query] + np.sqrt(0.3) * rng.normal(size=m * length)
+    truth, variables = form.values[(latent > 0).astype(int)], Variables.of(form, np.full((m * length, 2), 0.5))
+    cost = np.ones(m * length)
+    prices, sizes = Costs(pool.indptr, cost, 0.0), document_sizes(pool, variables, cost, RoundSettings("successive"))
+    design = document_design(sizes, "successive", prices, 200.0)
+    aim = pool.weight @ pool.values(truth) @ DIFFERENCE
+    for _ in range(200):
+        sample = draw_documents(design, prices, 200.0, rng)
+        given = variables.mean, np.where(sample.drawn, truth, variables.mean), DIFFERENCE
+        plain, corrected = (document_estimate(pool, sample, *given, share) for share in (0.0, COMMON_SHARE))
+        rows.append(((plain.value - aim) ** 2, (corrected.value - aim) ** 2, corrected.variance))
+    plain, corrected, stated = np.transpose(rows)
+    gained, surplus = plain - corrected, stated - corrected
+    assert gained.mean() > 3 * gained.std() / np.sqrt(200)
+    assert corrected.mean() < 0.8 * plain.mean()
+    assert abs(surplus.mean()) < 3 * surplus.std() / np.sqrt(200)
