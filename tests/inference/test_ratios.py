@@ -87,7 +87,9 @@ def test_a_difference_rests_on_the_ratio_that_has_fewer_draws() -> None:
     for pair in ([first, second], [second, first]):
         found = ratio_estimate(pair, once(v), plain(9), "snis").degrees_of_freedom
         assert found == pytest.approx(degrees[1])
-        assert linearised(pair, v, np.ones(9)).own_share == pytest.approx(np.maximum(*shares))
+        both = linearised(pair, v, np.ones(9))
+        assert both.own_share == pytest.approx(np.maximum(*shares))
+        assert both.effective == pytest.approx(degrees[1] + 1)
 
 
 def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
