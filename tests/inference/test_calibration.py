@@ -19,12 +19,13 @@ def sampled(seed: int, queries: int = 40, each: int = 6) -> tuple[np.ndarray, np
 
 
 def test_it_is_weighted_least_squares_with_errors_by_query() -> None:
-    import statsmodels.api as sm
+    from statsmodels.regression.linear_model import WLS
 
     mean, observed, chance, query = sampled(0)
     found = calibration(mean, observed, chance, query)
     how = {"cov_type": "cluster", "cov_kwds": {"groups": query, "use_correction": False}}
-    fitted = sm.WLS(observed, sm.add_constant(mean), weights=1 / chance).fit(**how)
+    sides = np.column_stack([np.ones_like(mean), mean])
+    fitted = WLS(observed, sides, weights=1 / chance).fit(**how)
     assert [found.intercept, found.slope] == pytest.approx(list(fitted.params), rel=1e-10)
     errors = fitted.bse * np.sqrt(40 / 39)
     assert [found.intercept_error, found.slope_error] == pytest.approx(list(errors), rel=1e-10)
@@ -39,7 +40,7 @@ def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
 
 
 def test_two_queries_have_five_degrees_of_freedom_whatever_the_rounding() -> None:
-    """Their parts of the error are equal, so that rounding would decide whether a model is said to mislead."""
+    """Their parts of the error are equal, so that rounding would decide whether a model misleads."""
     assert {calibration(*sampled(seed, queries=2)).degrees_of_freedom for seed in range(20)} == {MIN_CALIBRATION_DF}
 
 
@@ -61,14 +62,10 @@ def test_the_level_is_judged_beside_the_slope(change, said: str) -> None:
 
 
 def test_a_right_level_is_called_wrong_as_rarely_as_the_interval_allows() -> None:
-    """With the large errors of 400 samples, nearly every excluded level is far enough off to be said."""
+    """With large errors, nearly every excluded level is far enough off to be said."""
     wrong = np.mean([calibration(*sampled(seed, queries=12)).off != "" for seed in range(400)])
     assert wrong < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
     assert calibration(np.full(6, 0.5), np.ones(6), np.ones(6), np.zeros(6, dtype=int)).off == ""
-
-
-def line(slope: float, error: float, degrees: float = 50.0) -> Calibration:
-    return Calibration(slope, error, 0.0, 0.1, degrees, 100, 50)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +83,7 @@ def line(slope: float, error: float, degrees: float = 50.0) -> Calibration:
     ],
 )
 def test_only_slopes_that_are_surely_far_from_one_mislead(slope, error, degrees, misleads) -> None:
-    found = line(slope, error, degrees)
+    found = Calibration(slope, error, 0.0, 0.1, degrees, 100, 50)
     assert found.misleads is misleads
     assert bool(found.caution) is misleads
 
@@ -100,8 +97,9 @@ def test_a_model_that_says_nothing_is_not_blamed() -> None:
 
 
 def test_bad_input_is_refused() -> None:
+    none = np.empty(0, dtype=int)
     with pytest.raises(ValueError, match="needs labelled documents"):
-        calibration(np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=int))
+        calibration(none, none, none, none)
     with pytest.raises(ValueError, match="positive chance, got 0"):
         calibration(np.arange(3.0), np.arange(3.0), np.array([1.0, 0.0, 1.0]), np.arange(3))
 
@@ -110,18 +108,15 @@ def test_bins_are_weighted_means_with_errors_by_query() -> None:
     mean, observed, chance, query = sampled(5)
     bins = calibration_bins(mean, observed, chance, query, bins=4)
     assert bins.documents.tolist() == [60, 60, 60, 60]
-    for number in range(4):
-        here = (mean >= bins.low[number]) & (mean <= bins.high[number])
-        weight = 1 / chance[here]
+    for number, (low, high) in enumerate(zip(bins.low, bins.high, strict=True)):
+        here = (mean >= low) & (mean <= high)
+        weight, gap = 1 / chance[here], (observed - mean)[here]
         assert bins.expected[number] == pytest.approx(np.average(mean[here], weights=weight), abs=1e-12)
         assert bins.observed[number] == pytest.approx(np.average(observed[here], weights=weight), abs=1e-12)
-        gap = observed[here] - mean[here]
-        parts = [
-            (weight[query[here] == x] * (gap - np.average(gap, weights=weight))[query[here] == x]).sum() / weight.sum()
-            for x in np.unique(query[here])
-        ]
-        m = len(parts)
-        assert bins.standard_error[number] == pytest.approx(np.sqrt(m / (m - 1) * np.square(parts).sum()), abs=1e-12)
+        parts = np.bincount(query[here], weight * (gap - np.average(gap, weights=weight))) / weight.sum()
+        m = len(np.unique(query[here]))
+        expected = np.sqrt(m / (m - 1) * (parts**2).sum())
+        assert bins.standard_error[number] == pytest.approx(expected, abs=1e-12)
     same = calibration_bins(np.ones(6), np.arange(6.0), np.ones(6), np.zeros(6, int))
     assert same.documents.tolist() == [6]
     assert np.isnan(same.standard_error[0])
@@ -131,11 +126,10 @@ def test_samples_centre_on_the_line_of_all_and_know_their_errors() -> None:
     """400 samples find a bias of .15 standard deviations, a variance a quarter off, and a coverage 3.3 points off."""
     found, rng = [], np.random.default_rng(3)
     for seed in range(400):
-        mean, observed, chance, query = sampled(1000 + seed, queries=120)
-        drawn = rng.random(len(chance)) < chance
-        found.append(calibration(mean[drawn], observed[drawn], chance[drawn], query[drawn]))
-    slopes = np.array([each.slope for each in found])
-    squares = np.array([each.slope_error**2 for each in found])
+        sample = sampled(1000 + seed, queries=120)
+        drawn = rng.random(len(sample[2])) < sample[2]
+        found.append(calibration(*(part[drawn] for part in sample)))
+    slopes, squares = np.array([(each.slope, each.slope_error**2) for each in found]).T
     assert abs(slopes.mean() - 1) <= 3 * slopes.std(ddof=1) / np.sqrt(400)
     spread = (slopes - slopes.mean()) ** 2
     assert abs(squares.mean() - spread.mean()) <= 3 * np.hypot(squares.std(), spread.std()) / np.sqrt(400)
