@@ -28,19 +28,18 @@ def second_phases(design, indptr):
 
 def all_outcomes(design, indptr):
     """For each outcome of the second phase, a list of all outcomes of the first: joint probability and sample."""
-    m = len(indptr) - 1
     sure = [[1.0] if p in (0, 1) else [1.0, 0.0] for p in design.opening]
     for combination in itertools.product(*second_phases(design, indptr)):
         chance = math.prod(p for p, _ in combination)
         if chance == 0:
             continue
         rows = []
-        for came in itertools.product(*sure):
-            opened = np.array(came) * (design.opening > 0)
+        for open_or_not in itertools.product(*sure):
+            opened = np.array(open_or_not) * (design.opening > 0)
             both = chance * math.prod(np.where(opened > 0, design.opening, 1 - design.opening))
             drawn = np.zeros(indptr[-1], dtype=bool)
-            for x in range(m):
-                drawn[combination[x][1]] = opened[x] > 0
+            for came, (_, documents) in zip(opened, combination, strict=True):
+                drawn[documents] = came > 0
             rows.append((both, TwoPhase(design, Sample.once(opened * design.opening), drawn, 0.0)))
         yield rows
 
@@ -51,14 +50,8 @@ def estimates_of_all(pool, design, mean_of, truth, contrast, share=0.0):
     for group, rows in enumerate(all_outcomes(design, pool.indptr)):
         for p, sample in rows:
             mean = mean_of(sample)
-            estimate = document_estimate(
-                pool,
-                sample,
-                mean,
-                np.where(sample.drawn if mean.ndim == 1 else sample.drawn[:, None], truth, mean),
-                contrast,
-                share,
-            )
+            drawn = sample.drawn if mean.ndim == 1 else sample.drawn[:, None]
+            estimate = document_estimate(pool, sample, mean, np.where(drawn, truth, mean), contrast, share)
             fields.append((estimate.value, estimate.first, estimate.second))
             chance.append(p)
             groups.append(group)
@@ -69,11 +62,6 @@ def estimates_of_all(pool, design, mean_of, truth, contrast, share=0.0):
     given_documents = np.bincount(groups, weights=chance * value) / mass
     within = mass @ (np.bincount(groups, weights=chance * value**2) / mass - given_documents**2)
     return chance @ value, [chance @ part for part in parts], (within, total - within, total)
-
-
-@pytest.fixture(scope="session")
-def outcomes() -> Callable:
-    return all_outcomes
 
 
 @pytest.fixture(scope="session")
