@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pt_active.inference.stopping.bets import Stakes, excluded
-from pt_active.inference.stopping.draws import Draws, Units
+from pt_active.inference.stopping.draws import Units
 from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after
 
 ALPHA = 0.025
@@ -30,26 +30,20 @@ def stakes_of(units: Units, planned: int) -> Stakes:
     return Stakes.planned(float(units.expected[0]), len(units.rate), planned, 2 * ALPHA)
 
 
-def truths_of(draws: Draws, number: int, seed: int) -> np.ndarray:
-    """Truths as the draws so far leave them: the estimate, and its error."""
-    value, error = draws.estimate()
-    return value + error * np.random.default_rng(seed).standard_normal(number)
-
-
 def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> None:
-    n, judged, runs = 1200, 100, 60
+    n, judged, marks = 800, 100, np.array([200, 350, 600, 799])
     rng, foreseen, real = np.random.default_rng(0), [], []
-    marks = np.array([200, 350, 600, 1199])
-    for seed in range(runs):
+    for seed in range(60):
         c, units = population(rng, n, rng.choice([0.0, 0.1, 0.2]))
         stakes, whole = stakes_of(units, 300), units.judged(c, n)
-        ends = [excluded(whole, stakes, 0.0, ALPHA), excluded(whole.mirrored, stakes, 0.0, ALPHA)]
+        ends = [excluded(side, stakes, 0.0, ALPHA) for side in (whole, whole.mirrored)]
         end = min((x for x in ends if x >= 0), default=n)
         if end <= judged:
             continue
         draws = whole.first(judged)
-        ahead = Ahead.of(units, judged, float(draws.trust[-1]))
-        block = decided_after(draws, stakes, ahead, WINNER, ALPHA, truths_of(draws, 80, seed), seed)
+        ahead, (value, error) = Ahead.of(units, judged, float(draws.trust[-1])), draws.estimate()
+        truths = value + error * np.random.default_rng(seed).standard_normal(80)
+        block = decided_after(draws, stakes, ahead, WINNER, ALPHA, truths, seed)
         foreseen.append((ahead.last[block][:, None] <= marks).mean(axis=0))
         real.append(end <= marks)
     difference = np.array(foreseen) - np.array(real)
@@ -57,6 +51,10 @@ def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> N
     assert len(difference) > 30
     assert 0.2 < np.mean(real) < 0.95
     assert (np.abs(difference.mean(axis=0)) <= 3 * error + 0.1).all()
+
+
+def even(n: int, variance: float, low: float, high: float) -> Units:
+    return Units(np.ones(n), np.zeros(n), *(np.full(n, x) for x in (variance, low, high)))
 
 
 def without_noise(*of: Any) -> int:
@@ -68,26 +66,22 @@ def without_noise(*of: Any) -> int:
 def test_without_noise_the_end_is_that_of_the_formula() -> None:
     """One bet whose cap is never met: θ R Σ 1/σ² − θ² Σ 1/σ²/2 reaches the logarithm of 1/α."""
     n, truth, theta = 2000, 30.0, 25.0
-    low = np.full(n, -0.1)
-    units = Units(np.ones(n), np.zeros(n), np.full(n, 0.003), low, -low)
+    units = even(n, 0.003, -0.1, 0.1)
     draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
     ahead = Ahead.of(units, 0, 1.0)
     growth = np.cumsum((theta * truth - theta**2 / 2) / units.expected)
     count = int((growth >= np.log(1 / ALPHA)).argmax()) + 1
-    block = without_noise(draws, stakes, ahead, [[Claim(0.0, above=True)]], ALPHA, truth)
-    assert 0 < block < len(ahead.last) - 1
-    assert ahead.last[block - 1] < count <= ahead.last[block]
-    again = without_noise(draws, stakes, ahead, [[Claim(2 * truth, above=False)]], ALPHA, truth)
-    assert again == block
+    for claim in (Claim(0.0, above=True), Claim(2 * truth, above=False)):
+        block = without_noise(draws, stakes, ahead, [[claim]], ALPHA, truth)
+        assert 0 < block < len(ahead.last) - 1
+        assert ahead.last[block - 1] < count <= ahead.last[block]
 
 
 @pytest.mark.parametrize("above", [True, False])
 def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bool) -> None:
     """Contributions that can fall far short of the model on one side and hardly on the other."""
     n, theta, sign = 2000, 200.0, 1.0 if above else -1.0
-    ends = np.sort([-0.2 * sign, 0.01 * sign])
-    low, high = np.full(n, ends[0]), np.full(n, ends[1])
-    units = Units(np.ones(n), np.zeros(n), np.full(n, 0.0005), low, high)
+    units = even(n, 0.0005, *np.sort([-0.2 * sign, 0.01 * sign]))
     draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
     ahead, truth = Ahead.of(units, 0, 1.0), sign * 20.0
     cap = 0.95 * ahead.variance / (0.2 * (n - np.r_[0, ahead.last[:-1]] - np.diff(np.r_[0, ahead.last]) // 2) - 20.0)
@@ -102,7 +96,7 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bo
 
 def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> None:
     c, units = population(np.random.default_rng(4), 1000, 0.0)
-    draws, stakes, ahead = units.judged(c, 20), stakes_of(units, 200), None
+    draws, stakes = units.judged(c, 20), stakes_of(units, 200)
     ahead = Ahead.of(units, 20, 1.0)
     near, far = Claim(-60.0, above=True), Claim(200.0, above=False)
     single = [without_noise(draws, stakes, ahead, [[claim]], ALPHA, 10.0) for claim in (near, far)]
