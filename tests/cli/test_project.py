@@ -137,18 +137,19 @@ def test_what_weighs_unequally_is_said_from_init_to_report(files):
     assert f"the whole pool of 12 queries {told}; opening a query costs 0.5\n" in opened
 
 
-@pytest.mark.parametrize("name", ["weight", "Traffic", "weights"])
+@pytest.mark.parametrize("name", ["Traffic", "weights"])
 def test_a_column_that_only_looks_like_weights_is_named(files, name):
-    (files / "topics.tsv").write_text(f"qid\tquery\t{name}\n" + "".join(f"{q}\twords\t2\n" for q in QUERIES))
+    rows = "".join(f"{q}\twords\t2\n" for q in QUERIES)
+    (files / "topics.tsv").write_text(f"qid\tquery\t{name}\n{rows}")
     told = f"the column {name} is not used; if queries are to count by it, call it traffic"
     assert f"! topics   {told}\n" in run("init", *ALL)
     assert f"warning: topics: {told}\n" in invoke("plan").stderr
 
 
-@pytest.mark.parametrize("words", [(), ("--project", "mine.toml")])
-def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monkeypatch, words):
-    run("init", *RUNS, "--max-grade", "2", "--budget", "20", "--project", words[1] if words else FILE)
-    file = files / (words[1] if words else FILE)
+def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monkeypatch):
+    file = files / "mine.toml"
+    words = ("--project", file.name)
+    run("init", *RUNS, "--max-grade", "2", "--budget", "20", *words)
     (files / "third.run").write_text(ranking(QUERIES, 5))
     file.write_text("# mine\n" + file.read_text().replace("[runs]", '# of 2026\n[runs]\nplan = "third.run"'))
     run("plan", *words)
@@ -183,24 +184,20 @@ def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(files, monke
     assert len(served[-1].campaign.work.documents) == 30
 
 
-def test_init_of_an_llm_or_of_a_highest_grade_alone(files):
-    (files / "llm.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11)))
-    assert data("init", *RUNS, "--judge", "llm.qrels", "--budget", "30")["judge"] == ["llm.qrels"]
+def test_init_of_labels_of_the_queries_themselves_or_of_a_highest_grade_alone(files):
+    labels = "".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11))
+    (files / "some.qrels").write_text(labels)
+    said = data("init", *RUNS, "--judge", "some.qrels", "--budget", "30")
+    assert said["judge"] == ["some.qrels"]
     FILE.unlink()
-    said = data("init", *RUNS, "--max-grade", "2", "--budget", "25", "--queries", "new")
-    assert (said["max-grade"], said["budget"], said["measure"], said["queries"]) == (2, 25, "DCG@10", "new")
-    assert "Grade model: none" in run("plan")
-
-
-def test_judgments_of_the_queries_themselves_need_no_past_run(files):
-    (files / "some.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11)))
     said = data("init", *RUNS, "--train-qrels", "some.qrels", "--budget", "40")
     assert said["train-run"] == ["new.run", "old.run"]
     assert run("plan").startswith("Plan for DCG@10")
     FILE.unlink()
-    said = complaint("init", *RUNS, "--train-qrels", "past.qrels", "--budget", "40")
-    assert said.startswith("past.qrels: no document of new.run, old.run has a label: the labels are of queries 'p0', ")
-    assert said.endswith("; pass --train-run, the run that was judged")
+    said = data("init", *RUNS, "--max-grade", "2", "--budget", "25", "--queries", "new")
+    values = {"max-grade": 2, "budget": 25, "measure": "DCG@10", "queries": "new"}
+    assert values.items() <= said.items()
+    assert "Grade model: none" in run("plan", "--out", "other")
 
 
 # --- what init finds ------------------------------------------------------------------------------------------------
@@ -227,48 +224,55 @@ def test_files_that_fit_leave_no_doubt(files):
     assert ("measure", "new has fewer than 10 documents for 12 queries; the ranks below count as empty", False) in found
 
 
+FEW = ("--max-grade", "2", "--budget", "20")
+OWN = "past.qrels: no document of new.run, old.run has a label: the labels are of queries 'p0', "
+REFUSED = [
+    ((), "pass --run NAME=FILE, once for each ranker (or --answers); and --train-qrels, past judgments, or "),
+    (RUNS, "pass --train-qrels, past judgments, or --judge, labels of an LLM, or without "),
+    ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
+    ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG?"),
+    ((*RUNS, "--train-qrels", "past.qrels"), OWN),
+    ((*RUNS, "--train-qrels", "past.qrels"), "; pass --train-run, the run that was judged"),
+    (("--run", "new=new.run", "--run", "old=./new.run", *FEW), "--run new and --run old are the same file, new.run"),
+    (("--run", "new=past.qrels", *FEW), "expected 6 columns, qid Q0 docno rank score tag; got 4 columns"),
+    ((*RUNS, "--train-qrels", "past.run"), "expected 4 columns, qid iteration docno label; got 6 columns"),
+]
+TOP = {f"d{(rank * shift + 1) % 11}" for shift in (2, 3) for rank in range(2)}
+TEXTS = "".join(f"d{d}\tx\n" for d in range(9))
+ALL_EQUAL = "".join(f"{q} 0 d{d} 1\n" for q in PAST for d in range(11))
+
+
 @pytest.mark.parametrize(
-    ("file", "text", "about", "said"),
+    ("file", "text", "words", "about", "said"),
     [
+        ("old.run", ranking(QUERIES[:-2], 3), (), "runs", "old has nothing for 2 queries ('q10', 'q11'): it scores 0"),
+        ("topics.tsv", "q0\ta\nq1\tb\n", (), "topics", "no topic for 10 queries ('q2', 'q3'"),
+        ("texts.tsv", TEXTS, (), "texts", "none for 2 of 9 documents that may be judged (22%): "),
+        ("past.qrels", "p0 0 d1 1\np0 0 d3 0\n", (), "past", "3% of the top 10 of the past runs has a label"),
+        ("past.qrels", ALL_EQUAL, (), "past", "110 labels"),
         (
-            "old.run",
-            ranking(QUERIES[:-2], 3),
-            "runs",
-            "old has nothing for 2 queries ('q10', 'q11'): it scores 0 there",
+            "topics.tsv",
+            "q0\ta\n",
+            ("--measure", "DCG@2"),
+            "budget",
+            f"40 of {len(TOP)} documents that count for DCG@2 (100%): everything can be judged",
         ),
-        ("topics.tsv", "q0\ta\nq1\tb\n", "topics", "no topic for 10 queries ('q2', 'q3'"),
-        (
-            "texts.tsv",
-            "".join(f"d{d}\tx\n" for d in range(9)),
-            "texts",
-            "none for 2 of 9 documents that may be judged (22%): ",
-        ),
-        ("past.qrels", "p0 0 d1 1\np0 0 d3 0\n", "past", "3% of the top 10 of the past runs has a label"),
-        ("past.qrels", "".join(f"p{q} 0 d{d} 1\n" for q in range(10) for d in range(11)), "past", "110 labels"),
     ],
 )
-def test_what_is_missing_is_named(files, file, text, about, said):
+def test_what_is_missing_is_named(files, file, text, words, about, said):
     (files / file).write_text(text)
-    assert any(wrong and name == about and found.startswith(said) for name, found, wrong in findings(*ALL))
+    found = findings(*ALL, *words)
+    assert any(wrong and name == about and told.startswith(said) for name, told, wrong in found)
     FILE.unlink()
-    shown = run("init", *ALL)
+    shown = run("init", *ALL, *words)
     assert any(line.startswith(f"! {about} ") for line in shown.splitlines())
     assert "exclamation mark" in shown
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "said"),
-    [
-        ("old.run", ranking(PAST, 3), "the runs have no query in common: new has 'q0', 'q1'"),
-        ("topics.tsv", "x\ta\n", "topics.tsv: none of the queries of the runs is among the topics"),
-        ("texts.tsv", "x\ta\n", "texts.tsv: the file has no text for any document of the runs: it has 'x',"),
-        ("past.qrels", "x 0 d1 1\n", "past.qrels: no document of past.run has a label"),
-    ],
-)
-def test_files_with_nothing_in_common_are_refused(files, file, text, said):
-    (files / file).write_text(text)
-    assert said in complaint("init", *ALL)
-    assert not FILE.exists()
+def test_texts_count_of_documents_that_can_be_judged(files):
+    (files / "texts.tsv").write_text("".join(f"{d}\ttext\n" for d in sorted(TOP)))
+    said = f"every one of {len(TOP)} documents that may be judged has one"
+    assert ("texts", said, False) in findings(*ALL, "--measure", "DCG@2")
 
 
 @pytest.mark.parametrize(
@@ -286,68 +290,38 @@ def test_what_is_probably_not_meant_is_said_by_init_and_plan(files, old, said):
     plain = (*RUNS, *PAST_FILES, "--budget", "20", "--measure", "P@5")
     assert ("runs", said, True) in findings(*plain)
     assert f"warning: {said}\n" in invoke("plan", *plain, "--out", "p").stderr
-    FILE.unlink()
-
-
-def test_a_file_that_is_given_twice_or_is_of_another_kind_is_refused(files):
-    twice = ("--run", "new=new.run", "--run", "old=./new.run", "--max-grade", "2", "--budget", "20")
-    assert complaint("init", *twice) == "--run new and --run old are the same file, new.run"
-    qrels = ("--run", "new=past.qrels", "--max-grade", "2", "--budget", "20")
-    assert "expected 6 columns, qid Q0 docno rank score tag; got 4 columns" in complaint("init", *qrels)
-    said = complaint("init", *RUNS, "--train-qrels", "past.run", "--budget", "20")
-    assert "expected 4 columns, qid iteration docno label; got 6 columns" in said
-
-
-def test_texts_count_of_documents_that_can_be_judged(files):
-    top = {f"d{(rank * shift + 1) % 11}" for shift in (2, 3) for rank in range(2)}
-    (files / "texts.tsv").write_text("".join(f"{d}\ttext\n" for d in sorted(top)))
-    assert ("texts", f"every one of {len(top)} documents that may be judged has one", False) in findings(
-        *ALL, "--measure", "DCG@2"
-    )
-    FILE.unlink()
-    (files / "topics.tsv").write_text("q0\ta\n")
-    assert (
-        "budget",
-        f"40 of {len(top)} documents that count for DCG@2 (100%): everything can be judged",
-        True,
-    ) in findings(*ALL, "--measure", "DCG@2")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("file", "text", "words", "said"),
     [
-        ((), "pass --run NAME=FILE, once for each ranker (or --answers); and --train-qrels, past judgments, or "),
-        ((*RUNS, "--budget", "9"), "pass --train-qrels, past judgments, or --judge, labels of an LLM, or without "),
-        ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
-        ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG?"),
+        ("old.run", ranking(PAST, 3), ALL, "the runs have no query in common: new has 'q0', 'q1'"),
+        ("topics.tsv", "x\ta\n", ALL, "topics.tsv: none of the queries of the runs is among the topics"),
+        ("texts.tsv", "x\ta\n", ALL, "texts.tsv: the file has no text for any document of the runs: it has 'x',"),
+        ("past.qrels", "x 0 d1 1\n", ALL, "past.qrels: no document of past.run has a label"),
+        *(("old.run", ranking(QUERIES, 3), words, said) for words, said in REFUSED),
     ],
 )
-def test_what_init_needs_is_said(files, words, said):
+def test_what_does_not_fit_together_or_is_wanting_is_refused(files, file, text, words, said):
+    (files / file).write_text(text)
     assert said in complaint("init", *words)
+    assert not FILE.exists()
 
 
 # --- flags before the file -------------------------------------------------------------------------------------------
 
 
-def planned(*words):
-    return data("plan", *words)
-
-
-def test_flags_beat_the_file(files):
+def test_flags_beat_the_file_and_what_does_not_go_with_them_is_not_taken(files):
     run("init", *ALL)
-    made = planned("--budget", "20", "--out", "other", "--measure", "P(rel=1)@5")
-    assert (made["plan"], made["arguments"]["budget"], made["arguments"]["measure"]) == ("other", 20, "P@5")
+    made = data("plan", "--budget", "20", "--out", "other", "--measure", "P(rel=1)@5")
+    asked = made["arguments"]
+    assert (made["plan"], asked["budget"], asked["measure"]) == ("other", 20, "P@5")
     assert made["rankers"] == ["new", "old"]
-    made = planned("--run", "alone=old.run", "--out", "alone")
-    assert made["rankers"] == ["alone"]
-
-
-def test_what_does_not_go_with_a_flag_is_not_taken(files):
-    run("init", *ALL)
-    Plan.load(planned()["plan"]).tables.pool.document_frame()
+    assert data("plan", "--run", "alone=old.run", "--out", "alone")["rankers"] == ["alone"]
     graded = pd.DataFrame({"qid": ["q0", "q1"], "docno": ["d1", "d2"], "rank_x": [0, 0], "rank_y": [-1, 0]})
     graded.assign(grade_0=0.4, grade_1=0.6).to_parquet("graded.parquet")
-    assert planned("--pool", "graded.parquet", "--budget", "1", "--out", "p")["rankers"] == ["x", "y"]
+    made = data("plan", "--pool", "graded.parquet", "--budget", "1", "--out", "p")
+    assert made["rankers"] == ["x", "y"]
 
 
 def test_nothing_is_taken_for_another_plan(files):
@@ -371,9 +345,9 @@ def test_files_are_relative_to_the_project(files, monkeypatch):
     values = tomllib.loads((files / "inside/job.toml").read_text())
     assert (values["plan"], values["topics"], values["runs"]["new"]) == ("p", "../topics.tsv", "../new.run")
     monkeypatch.chdir(files / "inside")
-    assert planned("--project", "job.toml")["plan"] == "p"
+    assert data("plan", "--project", "job.toml")["plan"] == "p"
     monkeypatch.chdir(files)
-    assert planned("--project", "inside/job.toml", "--out", "again")["rankers"] == ["new", "old"]
+    assert data("plan", "--project", "inside/job.toml", "--out", "again")["rankers"] == ["new", "old"]
 
 
 # --- what is wrong in the file ----------------------------------------------------------------------------------------
@@ -405,22 +379,13 @@ def test_files_are_relative_to_the_project(files, monkeypatch):
         ('[runs]\nx = "a\\u0000b"\n', "pt-active.toml: runs must be a table of NAME = FILE, got {"),
         ("seed = -1\n", "--seed must be at least 0, got -1"),
         ("max-grade = 0\n", "--max-grade must be at least 1, got 0"),
+        ("plan = 'ÿ'\n", "pt-active.toml: this is not TOML: "),
+        ("max-grade = 2\ntopics = 'irds:none'\n[runs]\na = 'new.run'\n", "ir_datasets has no data set 'none'"),
     ],
 )
 def test_each_mistake_is_one_line(files, text, said):
-    FILE.write_text(text)
+    FILE.write_bytes(text.encode("latin-1"))  # which need not be UTF-8
     assert complaint("plan", "--out", "p", "--measure", "DCG@5", "--budget", "5").startswith(said)
-
-
-def test_bytes_that_are_not_text_are_one_line(files):
-    FILE.write_bytes(b"plan = '\xff'\n")
-    assert complaint("status").startswith("pt-active.toml: this is not TOML: ")
-
-
-def test_a_data_set_may_stand_for_a_file(files):
-    FILE.write_text("topics = 'irds:no-such-set'\n[runs]\na = 'new.run'\n")
-    said = complaint("plan", "--out", "p", "--measure", "DCG@5", "--budget", "5", "--max-grade", "2")
-    assert said.startswith("ir_datasets has no data set 'no-such-set'")
 
 
 # --- the text of the file ---------------------------------------------------------------------------------------------
@@ -445,13 +410,9 @@ def test_a_written_file_is_a_project(files):
     assert Project.read(FILE).options("plan", {}) == {"budget": 3, "run": ["ü b=new.run"]}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_command_takes_is_an_argument_and_a_key(command):
+def test_what_commands_take_is_an_argument_and_a_key_and_each_key_is_of_use():
     group = typer.main.get_command(app)
-    parameters = {each.name for each in (*group.loaded(command).params, *group.params)}
-    assert set(COMMANDS[command]) - {"defensive"} <= parameters
-    assert {key_of(command, argument) for argument in COMMANDS[command]} <= set(KEYS)
-
-
-def test_each_key_is_of_use():
+    for command, taken in COMMANDS.items():
+        parameters = {each.name for each in (*group.loaded(command).params, *group.params)}
+        assert set(taken) - {"defensive"} <= parameters
     assert {key_of(command, argument) for command, taken in COMMANDS.items() for argument in taken} == set(KEYS)
