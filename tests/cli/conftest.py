@@ -1,6 +1,5 @@
 """What the tests of commands share: files to work on."""
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from pt_active.frames.trec import read_run
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from small_collection import DOCUMENTS, PAST, QUERIES, label, qrels_lines, write, write_run
+from small_collection import DOCUMENTS, PAST, QUERIES, label, qrels_lines, worked_on, write, write_run
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +31,7 @@ def collection(tmp_path_factory):
 @pytest.fixture
 def files(collection, tmp_path, monkeypatch):
     """A copy of the collection to work in."""
-    monkeypatch.chdir(tmp_path)
-    return shutil.copytree(collection, tmp_path, dirs_exist_ok=True)
+    return worked_on(collection, tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,12 @@ def complaint(*words):
 
 def planned(*words):
     return data("plan", *RUNS, *MEASURED, *words)
+
+
+def worked_on(folder, copy, monkeypatch):
+    """A copy of a folder in which the commands run."""
+    monkeypatch.chdir(copy)
+    return shutil.copytree(folder, copy, dirs_exist_ok=True)
 
 
 def exported(folder="plan"):

@@ -18,11 +18,11 @@ from small_collection import (
     complaint,
     data,
     exported,
-    fill,
     invoke,
     label,
     planned,
     run,
+    worked_on,
     write,
     write_run,
 )
@@ -41,22 +41,19 @@ def judged_once(collection, tmp_path_factory):
 
 @pytest.fixture
 def judged(judged_once, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return shutil.copytree(judged_once, tmp_path, dirs_exist_ok=True)
+    return worked_on(judged_once, tmp_path, monkeypatch)
 
 
 def make_judged():
     made = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
     assert made.startswith("Plan for DCG@5 of a, b")
     assert made.endswith("in their browsers:\n  pt-active judge plan\n")
-    said = run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    assert said.rstrip().endswith("as labels come in:\n  pt-active status plan plan.csv")
+    assert exported().rstrip().endswith("as labels come in:\n  pt-active status plan plan.csv")
     worklist = pd.read_csv("plan.csv", dtype=str)
     assert worklist.columns.tolist() == ["qid", "docno", "query", "text", "label"]
     assert worklist["qid"].isin(QUERIES).all()
     assert worklist["query"].str.startswith("what is née-").all()
-    fill("plan.csv")
-    pd.read_csv("plan.csv", dtype=str).head(60).to_csv("part.csv", index=False)
+    worklist.head(60).to_csv("part.csv", index=False)
 
 
 def test_status_says_what_the_library_says(judged):
@@ -88,20 +85,6 @@ def test_status_says_what_the_library_says(judged):
     assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in end
 
 
-def test_a_look_at_the_end_counts_the_pairs_that_it_then_tells_apart(files):
-    runs = []
-    for number in range(6):
-        write_run(files / f"r{number}.run", QUERIES, seed=number)
-        runs += ["--run", f"r{number}=r{number}.run"]
-    run("plan", *runs, *UNIFORM, *MEASURED)
-    run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    fill("plan.csv")
-    ranking = Plan.load("plan").rank(pd.read_csv("plan.csv")[["qid", "docno", "label"]])
-    apart = sum(winner is not None for winner in ranking.winners)
-    assert apart < sum(each.winner is not None for each in ranking.comparisons)
-    assert f"a single look at the end tells {apart} of 15 pairs apart" in run("status", "plan", "plan.csv")
-
-
 def test_other_measures_have_the_look_at_the_end(judged):
     words = ("--measure", "P(rel=1)@3", "--confidence", "0.9", "--missing", "nonrelevant")
     labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
@@ -109,8 +92,6 @@ def test_other_measures_have_the_look_at_the_end(judged):
     found = data("status", "plan", "plan.csv", *words)
     assert found["result"] == json.loads(json.dumps(expected.to_dict()))
     assert set(found) == {"result", "estimates"}
-    said = complaint("status", "plan", "plan.csv", "--measure", "P@3", "--margin", "1")
-    assert said == "--looks and --margin are for the plan's own measure"
 
 
 def test_the_look_at_the_end_holds_for_the_queries_that_are_meant(judged):
@@ -124,15 +105,11 @@ def test_the_look_at_the_end_holds_for_the_queries_that_are_meant(judged):
         page = data("report", "plan", "plan.csv", "--out", out, *so_far)
         assert (page["result"] or page["status"])["queries"] == "new"
         assert "these alone" in page["headline"]["facts"]
-    assert complaint(*words, "--queries", "all") == "unknown --queries 'all'; it is one of these, new"
-    assert "there is no column 'need'" in complaint(*words, "--queries", "new", "--clusters", "need")
 
 
 def test_values_that_do_not_subtract_to_the_difference_say_why(judged):
     run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--level", "document", "--budget", "90", "--out", "docs")
-    drawn = Plan.load("docs").assessments[["qid", "docno"]].copy()
-    drawn["label"] = [label(qid, int(docno[2:])) for qid, docno in zip(drawn["qid"], drawn["docno"], strict=True)]
-    drawn.to_csv("docs.csv", index=False)
+    exported("docs")
     words = "status", "docs", "docs.csv", "--measure", "DCG@5"
     found = data(*words)
     first, second = (found["estimates"][found["result"][which]]["value"] for which in ("first", "second"))
@@ -193,20 +170,29 @@ def test_labels_come_in_bit_by_bit(judged):
 
 
 def test_many_rankers_are_ranked(files):
-    write_run(files / "c.run", QUERIES, seed=9)
-    run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
+    """A look at the end counts the pairs that it tells apart, which are fewer than each pair's own look would."""
+    runs = []
+    for number in range(6):
+        write_run(files / f"r{number}.run", QUERIES, seed=number)
+        runs += ["--run", f"r{number}=r{number}.run"]
+    run("plan", *runs, *UNIFORM, *MEASURED)
     exported()
-    assert "of 3 pairs apart; --looks end prints it in full.\n" in run("status", "plan", "plan.csv")
-    assert run("status", "plan", "plan.csv", "--looks", "end").startswith(
-        "DCG@5 of 3 rankers, best first (regression)\n"
-    )
+    ranking = Plan.load("plan").rank(pd.read_csv("plan.csv")[["qid", "docno", "label"]])
+    apart = sum(winner is not None for winner in ranking.winners)
+    assert apart < sum(each.winner is not None for each in ranking.comparisons)
+    said = f"a single look at the end tells {apart} of 15 pairs apart; --looks end prints it in full.\n"
+    assert said in run("status", "plan", "plan.csv")
+    end = run("status", "plan", "plan.csv", "--looks", "end")
+    assert end.startswith("DCG@5 of 6 rankers, best first (regression)\n")
     found = data("status", "plan", "plan.csv")
-    assert len(found["pairs"]) == len(found["result"]["pairs"]) == 3
-    assert sorted(row["name"] for row in found["result"]["rankers"]) == sorted(found["estimates"]) == ["a", "b", "c"]
-    assert data("status", "plan", "plan.csv", "--looks", "end") == {key: found[key] for key in ("result", "estimates")}
-    pair = data("status", "plan", "plan.csv", "--first", "c", "--second", "a")
-    assert (pair["first"], pair["result"]["second"]) == ("c", "a")
-    assert "name the rankers to compare" in complaint("status", "plan", "plan.csv", "--first", "c")
+    assert len(found["pairs"]) == len(found["result"]["pairs"]) == 15
+    names = sorted(row["name"] for row in found["result"]["rankers"])
+    assert names == sorted(found["estimates"]) == [f"r{number}" for number in range(6)]
+    whole = data("status", "plan", "plan.csv", "--looks", "end")
+    assert whole == {key: found[key] for key in ("result", "estimates")}
+    pair = data("status", "plan", "plan.csv", "--first", "r2", "--second", "r0")
+    assert (pair["first"], pair["result"]["second"]) == ("r2", "r0")
+    assert "name the rankers to compare" in complaint("status", "plan", "plan.csv", "--first", "r2")
 
 
 def test_one_ranker_is_estimated(files):
@@ -231,17 +217,16 @@ def test_hints_keep_the_options(judged):
 
 
 def test_bad_answers_say_why(judged):
-    plan = Plan.load("plan").assessments
-    write(judged / "wrong.qrels", "q 0 D-0 good\n")
     (judged / "seed=1").mkdir()
-    write(judged / "seed=1/wrong.qrels", "q 0 D-0 good\n")
+    for name in ("wrong.qrels", "seed=1/wrong.qrels"):
+        write(judged / name, "q 0 D-0 good\n")
     write(judged / "garbage.csv", "this is\nno table\n")
     table = pd.read_csv("plan.csv", dtype=str)
     table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
     table.head(1).assign(label="2" if table["label"][0] != "2" else "0").to_csv("other.csv", index=False)
     for words, message in {
         "a.run.gz plan.csv": "there is no plan at a.run.gz",
-        "plan nothing.csv": "nothing.csv: No such file or directory",
+        "plan nothing.csv --quiet": "nothing.csv: No such file or directory",
         "plan wrong.qrels": "wrong.qrels: line 1: expected a label",
         "plan seed=1/wrong.qrels": "seed=1/wrong.qrels: line 1: expected a label",
         "plan garbage.csv": "names its columns: qid,docno,label",
@@ -251,10 +236,11 @@ def test_bad_answers_say_why(judged):
         "plan plan.csv --second looks=None": "no ranker 'looks=None' in this plan",
         "plan part.csv --looks daily": "always, obrien-fleming, end",
         "plan part.csv --margin -1": "--margin must be a positive number, got -1.0",
-        "plan absent.csv --quiet": "absent.csv",
+        "plan plan.csv --measure P@3 --margin 1": "--looks and --margin are for the plan's own measure",
+        "plan plan.csv --measure DCG@5 --queries all": "unknown --queries 'all'; it is one of these, new",
+        "plan plan.csv --measure DCG@5 --queries new --clusters need": "there is no column 'need'",
     }.items():
         assert message in complaint("status", *words.split()), words
-    assert len(plan)
 
 
 def test_labels_that_were_not_drawn_are_one_warning_and_quiet_leaves_results_and_errors(judged):
@@ -270,28 +256,29 @@ def test_labels_that_were_not_drawn_are_one_warning_and_quiet_leaves_results_and
 def test_report(files):
     bare = (files / "topics.tsv").read_text(encoding="utf-8").splitlines()
     rows = [f"{line}\t{'odd' if number % 2 else 'even'}" for number, line in enumerate(bare)]
-    (files / "wide.tsv").write_text("\n".join(["qid\tquery\tqkind", *rows]), encoding="utf-8")
-    (files / "one.tsv").write_text("D-1\tthe first text\n", encoding="utf-8")
+    write(files / "wide.tsv", "\n".join(["qid\tquery\tqkind", *rows]))
     run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "wide.tsv")
     exported()
-    said = run("report", "plan", "plan.csv", "--out", "report.html")
+    words = ("report", "plan", "plan.csv", "--slice", "qkind", "--out")
+    said = run(*words, "report.html")
     assert said.rstrip().endswith("The report is report.html.")
-    assert said.splitlines()[0] in (files / "report.html").read_text(encoding="utf-8")
-    found = data("report", "plan", "plan.csv", "--out", "again.html", "--slice", "qkind")
-    assert found["file"] == "again.html"
+    page = (files / "report.html").read_text(encoding="utf-8")
+    assert said.splitlines()[0] in page
+    found = data(*words, "report.json")
+    assert found.pop("file") == "report.json"
     assert found["result"] == data("status", "plan", "plan.csv")["result"]
-    assert {(row["column"], row["value"]) for row in found["slices"]} == {("qkind", "odd"), ("qkind", "even")}
-    page = (files / "again.html").read_text(encoding="utf-8")
-    kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
-    assert kept == {key: value for key, value in found.items() if key != "file"}
-    run("report", "plan", "plan.csv", "--out", "report.json")
-    assert json.loads((files / "report.json").read_text(encoding="utf-8"))["differences"] == found["differences"]
-    assert "exists; choose another --out" in complaint("report", "plan", "plan.csv", "--out", "report.html")
-    for column, message in {
-        "colour": "the plan has qid, query, qkind. Columns",
-        "q_draws": "is the plan's own",
-    }.items():
-        assert message in complaint("report", "plan", "plan.csv", "--out", "r.html", "--slice", column)
+    slices = {(row["column"], row["value"]) for row in found["slices"]}
+    assert slices == {("qkind", "odd"), ("qkind", "even")}
+    assert json.loads(page.split('id="report-data">')[1].split("</script>")[0]) == found
+    kept = json.loads((files / "report.json").read_text(encoding="utf-8"))
+    assert kept["differences"] == found["differences"]
+    for column, out, message in (
+        ("qkind", "report.html", "exists; choose another --out"),
+        ("colour", "r.html", "the plan has qid, query, qkind. Columns"),
+        ("q_draws", "r.html", "is the plan's own"),
+    ):
+        told = complaint("report", "plan", "plan.csv", "--slice", column, "--out", out)
+        assert message in told
     assert not (files / "r.html").exists()
 
 
@@ -326,10 +313,8 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
 
 def test_queries_are_extended_without_labels(files):
     planned(*TRAINING)
-    text = run("plan", "--extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    words = ("plan", "--extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    text = run(*words)
     assert "in extension 1 (design: hedged)" in text
     assert "pt-active judge p2" in text
     assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
-    (more,) = re.findall(r"Next, draw more:\n  pt-active (plan --extend .*)", run("budget", "plan", "--width", "0.05"))
-    run(*shlex.split(more))
-    assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]
