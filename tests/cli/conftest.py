@@ -1,5 +1,7 @@
 """What the tests of commands share: files to work on."""
 
+import contextlib
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,7 +13,21 @@ from pt_active.frames.trec import read_run
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from small_collection import DOCUMENTS, PAST, QUERIES, label, qrels_lines, worked_on, write, write_run
+from small_collection import (
+    DOCUMENTS,
+    MEASURED,
+    PAST,
+    QUERIES,
+    RUNS,
+    TRAINING,
+    exported,
+    label,
+    qrels_lines,
+    run,
+    worked_on,
+    write,
+    write_run,
+)
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +48,28 @@ def collection(tmp_path_factory):
 def files(collection, tmp_path, monkeypatch):
     """A copy of the collection to work in."""
     return worked_on(collection, tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def judged_once(collection, tmp_path_factory):
+    """A plan that is judged, and a file in which it is judged in part, in its order."""
+    folder = shutil.copytree(collection, tmp_path_factory.mktemp("judged"), dirs_exist_ok=True)
+    with contextlib.chdir(folder):
+        made = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
+        assert made.startswith("Plan for DCG@5 of a, b")
+        assert made.endswith("in their browsers:\n  pt-active judge plan\n")
+        assert exported().rstrip().endswith("as labels come in:\n  pt-active status plan plan.csv")
+        worklist = pd.read_csv("plan.csv", dtype=str)
+        assert worklist.columns.tolist() == ["qid", "docno", "query", "text", "label"]
+        assert worklist["qid"].isin(QUERIES).all()
+        assert worklist["query"].str.startswith("what is née-").all()
+        worklist.head(60).to_csv("part.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def judged(judged_once, tmp_path, monkeypatch):
+    return worked_on(judged_once, tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from small_collection import QUERIES, RUNS, TRAINING, UNIFORM, complaint, data, exported, planned, run, worked_on
+from small_collection import QUERIES, RUNS, TRAINING, data, exported, planned, run, worked_on
 
 from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.frames.trec import read_qrels, read_run
@@ -136,27 +136,3 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
         state, hint = data("status", *words), run("status", *words).splitlines()[-1]
         proposed = float(re.search("--budget ([0-9.]+)", hint)[1])
         assert state["needed"] - 100 <= proposed < 1.01 * (state["needed"] - 100) + 1
-
-
-SPENT = (*RUNS, *UNIFORM, "--measure", "DCG@5")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((*SPENT, "--difference", "0"), "--difference must be a number other than 0, got 0.0"),
-        ((*SPENT, "--width", "-1"), "--width must be a positive number, got -1.0"),
-        ((*SPENT, "--width", "1", "--difference", "1"), "pass either --width or --difference, and not both"),
-        ((*SPENT, "--width", "1", "--budget", "9"), "pass either --budget or --width, and not both"),
-        ((*SPENT, "--cost", "free"), "unknown --cost 'free'"),
-        ((*SPENT, "--queries", "all", "--width", "1"), "unknown --queries 'all'; it is one of these, new"),
-        ((*RUNS, *UNIFORM), "pass what to estimate"),
-        ((), "pass either --run"),
-    ],
-)
-def test_budgets_that_cannot_be(files, words, said):
-    assert complaint("budget", *words).startswith(said)
-
-
-def test_a_budget_needs_one_source(pilot):
-    assert complaint("budget", "plan", *RUNS, "--measure", "DCG@5").endswith("leave out --run, --measure")

@@ -108,20 +108,6 @@ def test_options_of_every_command_stand_anywhere(words, tmp_path, monkeypatch):
     assert said.startswith("error: none.toml" if "none.toml" in str(words) else "error: there is no plan at none")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("plan --project", "requires an argument"),
-        ("demo --project x.toml", "takes nothing from a project file"),
-        ("demo --confidence 0.9", "reads nothing to which it applies: leave out --confidence"),
-        ("demo --jsonn", "No such option"),
-        ("demo -- --json", "extra argument"),
-    ],
-)
-def test_what_no_command_takes_is_refused(words, said):
-    assert said in invoke(*words.split()).stderr
-
-
 EACH_TYPED = """
 import sys
 from pt_active.__main__ import main
@@ -143,8 +129,11 @@ def test_a_process_helps_without_frames():
     assert ran.stderr == "error: No such command 'nonsense'; see pt-active --help\n"
 
 
-def test_demo(tmp_path, monkeypatch):
+def test_demo(tmp_path, monkeypatch, demo):
+    """On fewer queries, of which fewer samples are drawn."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pt_active.demo.run.demo_collection", lambda seed: demo)
+    monkeypatch.setattr("pt_active.demo.run.REPETITIONS", 200)
     result = invoke("demo")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_collection import complaint, data, run
+from small_collection import data, run
 
 from pt_active import Plan
-from pt_active.judging.records import write_records
 
 
 def frame() -> pd.DataFrame:
@@ -80,11 +79,6 @@ def test_texts_and_names_go_along(tmp_path: Path, plan: Plan) -> None:
     assert "has no texts" not in said
     assert json.loads((tmp_path / "t.json").read_text())[0]["data"]["text"].startswith("text ")
     assert 'value="b" alias="1"' in (tmp_path / "t.config.xml").read_text()
-    for given, said in (
-        ("--format trec --grade-names a,b,c", "--grade-names is not for --format trec"),
-        ("--format quepid --labels x.csv", "--labels is for"),
-    ):
-        assert complaint("export", "plan", "--out", "x", *given.split()).startswith(said)
 
 
 def test_words_and_ties(tmp_path: Path, plan: Plan) -> None:
@@ -93,20 +87,3 @@ def test_words_and_ties(tmp_path: Path, plan: Plan) -> None:
     words.to_csv(tmp_path / "words.csv", index=False)
     named = ("status", "plan", "words.csv", "--measure", "DCG@3", "--grade-names", "bad,fair,good")
     assert data(*named)["estimates"]["a"]["value"] == 0
-    assert "words for grades need --grade-names" in complaint("status", "plan", "words.csv")
-
-
-def test_an_import_that_cannot_be(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "a.csv").write_text("qid,docno,label\n000,d0,1\n")
-    words = ("--plan", "plan", "--out", "r.jsonl")
-    assert complaint("import", "csv", "a.csv", *words).endswith("name the judge with --annotator")
-    assert complaint("import", "excel", "a.csv", *words).startswith("unknown TOOL 'excel'; it is one of label-studio")
-    (tmp_path / "b.csv").write_text("qid,docno,label\n000,d0,\n")
-    assert complaint("import", "csv", "b.csv", *words) == "b.csv: nothing is judged"
-    record = pd.DataFrame({"qid": ["000"], "docno": ["d0"], "label": [1], "annotator": ["ann"], "status": ["judged"]})
-    write_records(record.assign(plan="feedfeedfeedfeed"), tmp_path / "other.jsonl")
-    expected = (
-        f"other.jsonl: row 1: expected a plan that is '{plan.id}', the id of this plan, for document 'd0' of query"
-    )
-    assert complaint("status", "plan", "other.jsonl").startswith(expected)
-    assert not (tmp_path / "r.jsonl").exists()

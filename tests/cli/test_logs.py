@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_collection import QUERIES, RUNS, UNIFORM, complaint, data, run, write
+from small_collection import QUERIES, RUNS, UNIFORM, data, run, write
 
 from pt_active import Plan
 
@@ -38,13 +38,3 @@ def test_from_a_log_to_a_verdict(log: tuple[str, ...]) -> None:
 def test_the_hint_plans_from_the_sample(log: tuple[str, ...]) -> None:
     said = run(*log, "--out", "sampled")
     assert "--run a=sampled/a.parquet --run b=sampled/b.parquet --topics sampled/topics.csv" in said
-
-
-def test_what_is_refused(log: tuple[str, ...]) -> None:
-    Path("taken").mkdir()
-    assert "taken exists" in complaint(*log, "--out", "taken")
-    assert "the name 'a' is taken" in complaint(*log, "--run", "a=b.run", "--out", "new")
-    assert "cannot be that of a file" in complaint(*log, "--run", "x/y=b.run", "--out", "new")
-    assert "no.run: No such file" in complaint(*log, "--run", "c=no.run", "--out", "new")
-    assert f"the log has {len(QUERIES)} with traffic" in complaint(*log[:-1], "1000", "--out", "new")
-    assert not Path("new").exists()

@@ -14,7 +14,6 @@ from small_collection import (
     UNIFORM,
     complaint,
     data,
-    exported,
     invoke,
     planned,
     qrels_lines,
@@ -57,12 +56,6 @@ def test_grade_models(files, words):
     assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
 
 
-def test_a_plan_does_without_judgments(files):
-    said = run("plan", *RUNS, "--measure", "DCG@5", "--budget", "60", "--max-grade", "2", "--out", "plan")
-    assert "Grade model: none, so grades are guessed from ranks alone\n" in said
-    assert Plan.load("plan").tables.pool.grades.shape[1] == 3
-
-
 def test_a_stray_label_is_not_the_top_grade(files):
     write(files / "stray.qrels", qrels_lines(PAST) + f"{PAST[0]} 0 D-new 9\n")
     trained = ("--train-run", "past.run", "--train-qrels", "stray.qrels")
@@ -83,25 +76,6 @@ def test_a_table_that_people_filled_in_trains_the_model_as_qrels_do(files):
         run("plan", *RUNS, *MEASURED[:-1], kind, *trained)
     by_qrels, by_table = (Plan.load(kind).tables.pool.grades for kind in ("qrels", "csv"))
     np.testing.assert_array_equal(by_table, by_qrels)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            "",
-            "pass --budget, the most to spend, such as the number of documents that people can judge; "
-            "pt-active budget advises",
-        ),
-        (
-            "--budget 60 --level document --design optimal",
-            "unknown document design 'optimal'; it is one of successive, surprises, depth",
-        ),
-        ("--budget 60 --level page", "unknown --level 'page'; it is one of query, document"),
-    ],
-)
-def test_what_a_plan_needs_or_refuses_is_said(files, words, said):
-    assert complaint("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--out", "p", *words.split()) == said
 
 
 def test_options_reach_the_plan(files):
@@ -130,9 +104,6 @@ def test_a_graded_pool_instead_of_runs(files):
     again = run("plan", "--pool", "pool.parquet", *MEASURED[:-1], "again")
     assert again.startswith("Plan for DCG@5 of a, b")
     pd.testing.assert_frame_equal(Plan.load("again").queries, Plan.load("plan").queries)
-    assert complaint("plan", "--pool", "pool.parquet", *MEASURED[:-1], "third", "--depth", "3", *UNIFORM) == (
-        "--pool already has grades; leave out --max-grade, --depth, --grades"
-    )
 
 
 def test_topics_choose_the_queries(files):
@@ -168,73 +139,16 @@ def test_a_run_scores_0_on_queries_that_it_lacks_and_a_warning_says_so(files):
     assert (
         made.stderr == f"warning: b has nothing for 2 queries ({QUERIES[-2]!r}, {QUERIES[-1]!r}): it scores 0 there\n"
     )
-    write_run(files / "b.run", PAST, seed=5)
-    said = complaint("plan", *RUNS, *UNIFORM, *MEASURED[:-1], "other")
-    assert said.startswith(f"the runs have no query in common: a has '{QUERIES[0]}'")
 
 
-def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
+def test_a_few_missing_texts_are_counted(files):
     planned(*UNIFORM)
-    exported()
-    write(files / "other.tsv", "E-1\tone\n")
-    first = Plan.load("plan").assessments["docno"].iloc[0]
-    write(files / "one.tsv", f"{first}\tone\n")
-    wanted = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
-    for words in (
-        ("export", "plan", "--out", "e.csv", "--format", "csv"),
-        ("judge", "plan"),
-        ("plan", "--extend", "plan", "--budget", "20", "--out", "p2"),
-    ):
-        assert complaint(*words, "--texts", "other.tsv").startswith(wanted)
-    several = Plan.load("plan").assessments["docno"].nunique() - 1
+    listed = Plan.load("plan").assessments["docno"]
+    write(files / "one.tsv", f"{listed.iloc[0]}\tone\n")
     told = invoke("export", "plan", "--out", "e.jsonl", "--texts", "one.tsv")
     assert told.exit_code == 0
-    assert told.stderr.startswith(f"warning: one.tsv: no text for {several} documents of the plan: ")
-
-
-BAD_PLANS = {
-    "no such run": (("--run", "a=nowhere.run", *UNIFORM), "nowhere.run: No such file or directory"),
-    "no name": (("--run", "a.run.gz", *UNIFORM), "--run needs NAME=FILE, got 'a.run.gz'"),
-    "same name": ((*RUNS, "--run", "a=b.run", *UNIFORM), "--run a=b.run: the name 'a' is taken"),
-    "reserved name": (("--run", "depth=b.run", *UNIFORM), "--run depth=b.run: the name 'depth' is taken"),
-    "no runs": (UNIFORM, "pass either --run (one for each ranker) or --pool, and not both"),
-    "no training": (
-        RUNS,
-        "the grade model learns from --train-run and --train-qrels; without any judgments, pass --max-grade N",
-    ),
-    "no training qrels": ((*RUNS, "--judge", "judge.qrels", *TRAINING[:2]), "--train-run needs --train-qrels"),
-    "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
-    "two models": (
-        (*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"),
-        "pass either --grades or --judge",
-    ),
-    "unknown grades": (
-        (*RUNS, "--grades", "oracle"),
-        "unknown --grades 'oracle'; it is one of ordered-logit, forest",
-    ),
-    "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
-    "unknown measure": ((*RUNS, *UNIFORM, "--measure", "Best@5"), "unknown measure 'Best@5'"),
-    "no budget at all": ((*RUNS, *UNIFORM, "--budget", "-5"), "--budget must be a positive number, got -5.0"),
-    "overhead": ((*RUNS, *UNIFORM, "--per-query", "-1"), "--per-query must be a finite number and not negative"),
-    "budget too small": ((*RUNS, *UNIFORM, "--budget", "1"), "budget 1 does not pay for the cheapest query"),
-    "grade above maximum": ((*RUNS, *TRAINING, "--max-grade", "1"), "not above the highest grade, 1"),
-    "not a run": (("--run", "a=topics.tsv", *UNIFORM), "topics.tsv: line 1: expected 6 columns"),
-    "not Parquet": (("--pool", "a.run.gz"), "a.run.gz: "),
-    "a folder": (("--pool", "."), ".: Is a directory"),
-    "out exists": ((*RUNS, *UNIFORM, "--out", "a.run.gz"), "a.run.gz exists; choose another --out"),
-    "out of nowhere": ((*RUNS, *UNIFORM, "--out", "no/where"), "the folder no does not exist"),
-    "another drawing": (
-        (*RUNS, *UNIFORM, "--measure", "nDCG@5", "--level", "document", "--design", "successive"),
-        "documents of this measure are drawn by surprises or depth, not by successive",
-    ),
-}
-
-
-@pytest.mark.parametrize(("words", "message"), BAD_PLANS.values(), ids=BAD_PLANS)
-def test_a_bad_plan_says_why_and_leaves_nothing(files, words, message):
-    before = set(files.rglob("*"))
-    assert message in complaint("plan", *MEASURED, *words)
-    assert set(files.rglob("*")) == before
+    missing = listed.nunique() - 1
+    assert told.stderr.startswith(f"warning: one.tsv: no text for {missing} documents of the plan: ")
 
 
 def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_are_worth(files):

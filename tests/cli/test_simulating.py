@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from small_collection import DOCUMENTS, QUERIES, RUNS, complaint, data, invoke, label, qrels_lines, run
+from small_collection import DOCUMENTS, QUERIES, RUNS, data, invoke, label, qrels_lines, run
 
 from pt_active import DCG, measure_values
 from pt_active.cli.files import RunFiles
@@ -67,9 +67,6 @@ def test_simulate_says_what_runs_lack(files):
     idle, absent = result.stderr.splitlines()
     assert idle.startswith("warning: 10 queries are left out, without a label: 'née-")
     assert re.match(r"warning: \d+ of \d+ documents of the runs have no label and count as grade 0: \('née-", absent)
-    assert complaint(*ON_RUNS) == "pass --run, once for each ranker, and --qrels; or a Parquet pool with labels"
-    assert "at least 2 queries of the runs, got 0" in complaint(*ON_RUNS, "--qrels", "past.qrels.gz")
-    assert complaint(*ON_RUNS[:1], "x.parquet", *ON_RUNS[1:]).startswith("pass either a pool, or --run and --qrels")
 
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
@@ -77,25 +74,3 @@ def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
     words = (*ON_POOL, "--ranker", "b", "--repetitions", "10", "--budget", "60", "--design", "passive")
     assert "selection_error" not in data(*words)["rows"][0]
     assert CROSSED not in run(*words)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
-        (("--design", "best"), "unknown --design 'best'; it is one of hedged"),
-        (("--budget", "1e9"), "budgets outside the pool: 1e+09"),
-        (("--repetitions", "0"), "repetitions must be at least 1"),
-        (("--out", "nowhere/x.csv"), "the folder nowhere does not exist"),
-    ],
-)
-def test_a_bad_simulation_says_why(labelled, words, message):
-    assert message in complaint(*ON_POOL, *words)
-
-
-def test_a_pool_without_labels_says_so(labelled, files):
-    labelled.drop(columns="label").to_parquet(files / "pool.parquet")
-    assert "needs a column 'label'" in complaint(*ON_POOL)
-    labelled["label"] = labelled["label"].where(labelled["docno"] != "D-3").astype("Float64")
-    labelled.to_parquet(files / "pool.parquet")
-    assert "documents without a label" in complaint(*ON_POOL)

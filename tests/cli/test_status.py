@@ -1,10 +1,8 @@
 """Commands that answer from labels, and what they say while judging goes on, has ended early, or is complete."""
 
-import contextlib
 import json
 import re
 import shlex
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -19,41 +17,13 @@ from small_collection import (
     data,
     exported,
     invoke,
-    label,
     planned,
     run,
-    worked_on,
     write,
     write_run,
 )
 
 from pt_active import Plan
-
-
-@pytest.fixture(scope="module")
-def judged_once(collection, tmp_path_factory):
-    """A plan that is judged, and a file in which it is judged in part, in its order."""
-    folder = shutil.copytree(collection, tmp_path_factory.mktemp("judged"), dirs_exist_ok=True)
-    with contextlib.chdir(folder):
-        make_judged()
-    return folder
-
-
-@pytest.fixture
-def judged(judged_once, tmp_path, monkeypatch):
-    return worked_on(judged_once, tmp_path, monkeypatch)
-
-
-def make_judged():
-    made = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
-    assert made.startswith("Plan for DCG@5 of a, b")
-    assert made.endswith("in their browsers:\n  pt-active judge plan\n")
-    assert exported().rstrip().endswith("as labels come in:\n  pt-active status plan plan.csv")
-    worklist = pd.read_csv("plan.csv", dtype=str)
-    assert worklist.columns.tolist() == ["qid", "docno", "query", "text", "label"]
-    assert worklist["qid"].isin(QUERIES).all()
-    assert worklist["query"].str.startswith("what is née-").all()
-    worklist.head(60).to_csv("part.csv", index=False)
 
 
 def test_status_says_what_the_library_says(judged):
@@ -146,8 +116,6 @@ def test_what_is_judged_so_far_can_be_shown(judged):
     assert kept["status"] == status
     assert kept["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}
     assert "optimism" in data("budget", "plan", "part.csv", "--width", "0.5")["rows"][0]
-    assert complaint("report", "plan", "part.csv", "--out", "r.html").endswith("pt-active status, or --so-far")
-    assert complaint("report", "plan", "part.csv", "--out", "r.html", "--margin", "1").endswith("is for --so-far")
 
 
 def test_labels_come_in_bit_by_bit(judged):
@@ -216,33 +184,6 @@ def test_hints_keep_the_options(judged):
     run(*proposed[1:])
 
 
-def test_bad_answers_say_why(judged):
-    (judged / "seed=1").mkdir()
-    for name in ("wrong.qrels", "seed=1/wrong.qrels"):
-        write(judged / name, "q 0 D-0 good\n")
-    write(judged / "garbage.csv", "this is\nno table\n")
-    table = pd.read_csv("plan.csv", dtype=str)
-    table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
-    table.head(1).assign(label="2" if table["label"][0] != "2" else "0").to_csv("other.csv", index=False)
-    for words, message in {
-        "a.run.gz plan.csv": "there is no plan at a.run.gz",
-        "plan nothing.csv --quiet": "nothing.csv: No such file or directory",
-        "plan wrong.qrels": "wrong.qrels: line 1: expected a label",
-        "plan seed=1/wrong.qrels": "seed=1/wrong.qrels: line 1: expected a label",
-        "plan garbage.csv": "names its columns: qid,docno,label",
-        "plan renamed.csv": "renamed.csv: line 1: expected 4 columns",
-        "plan plan.csv other.csv": " in other.csv",
-        "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
-        "plan plan.csv --second looks=None": "no ranker 'looks=None' in this plan",
-        "plan part.csv --looks daily": "always, obrien-fleming, end",
-        "plan part.csv --margin -1": "--margin must be a positive number, got -1.0",
-        "plan plan.csv --measure P@3 --margin 1": "--looks and --margin are for the plan's own measure",
-        "plan plan.csv --measure DCG@5 --queries all": "unknown --queries 'all'; it is one of these, new",
-        "plan plan.csv --measure DCG@5 --queries new --clusters need": "there is no column 'need'",
-    }.items():
-        assert message in complaint("status", *words.split()), words
-
-
 def test_labels_that_were_not_drawn_are_one_warning_and_quiet_leaves_results_and_errors(judged):
     loud, quiet = (invoke("status", "plan", "judge.qrels", *words) for words in ((), ("--quiet",)))
     assert re.fullmatch("warning: .* that were not (sampled|drawn) are ignored.*\n", loud.stderr)
@@ -272,14 +213,6 @@ def test_report(files):
     assert json.loads(page.split('id="report-data">')[1].split("</script>")[0]) == found
     kept = json.loads((files / "report.json").read_text(encoding="utf-8"))
     assert kept["differences"] == found["differences"]
-    for column, out, message in (
-        ("qkind", "report.html", "exists; choose another --out"),
-        ("colour", "r.html", "the plan has qid, query, qkind. Columns"),
-        ("q_draws", "r.html", "is the plan's own"),
-    ):
-        told = complaint("report", "plan", "plan.csv", "--slice", column, "--out", out)
-        assert message in told
-    assert not (files / "r.html").exists()
 
 
 def test_documents_from_plan_to_verdict_in_two_rounds(files):

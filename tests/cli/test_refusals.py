@@ -1,0 +1,213 @@
+"""Whatever a command refuses is one line with exit code 2, and leaves nothing behind."""
+
+import contextlib
+import shutil
+
+import pandas as pd
+import pytest
+from small_collection import QUERIES, RUNS, TRAINING, UNIFORM, complaint, label, run, write
+
+from pt_active import Runs
+from pt_active.frames.trec import read_run
+from pt_active.judging.records import write_records
+
+BOTH, BLIND, LEARNED = (" ".join(words) for words in (RUNS, UNIFORM, TRAINING))
+PLAN = "plan --measure DCG@5 --level query --budget 100 --seed 1 --out new"
+AUDIT = "audit plan --budget 9 --out new"
+OTHER_TEXTS = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
+
+REFUSED = {
+    "demo": {
+        "--project x.toml": "takes nothing from a project file",
+        "--confidence 0.9": "reads nothing to which it applies: leave out --confidence",
+        "--jsonn": "No such option",
+        "-- --json": "extra argument",
+    },
+    "plan": {
+        "--project": "requires an argument",
+        f"{BOTH} {BLIND} --measure DCG@5 --out new": "pass --budget, the most to spend, such as the number of "
+        "documents that people can judge; pt-active budget advises",
+        "--extend plan --budget 20 --out new --texts other.tsv": OTHER_TEXTS,
+    },
+    f"{PLAN} {BOTH} {BLIND}": {
+        "--run a=b.run": "--run a=b.run: the name 'a' is taken",
+        "--cost log-length": "--cost log-length needs the texts",
+        "--measure Best@5": "unknown measure 'Best@5'",
+        "--budget -5": "--budget must be a positive number, got -5.0",
+        "--budget 1": "budget 1 does not pay for the cheapest query",
+        "--per-query -1": "--per-query must be a finite number and not negative",
+        "--out a.run.gz": "a.run.gz exists; choose another --out",
+        "--out no/where": "the folder no does not exist",
+        "--level page": "unknown --level 'page'; it is one of query, document",
+        "--level document --design optimal": "unknown document design 'optimal'; it is one of successive, surprises",
+        "--measure nDCG@5 --level document --design successive": "documents of this measure are drawn by surprises or "
+        "depth, not by successive",
+    },
+    f"{PLAN} {BLIND}": {
+        "": "pass either --run (one for each ranker) or --pool, and not both",
+        "--run a=nowhere.run": "nowhere.run: No such file or directory",
+        "--run a.run.gz": "--run needs NAME=FILE, got 'a.run.gz'",
+        "--run depth=b.run": "--run depth=b.run: the name 'depth' is taken",
+        "--run a=topics.tsv": "topics.tsv: line 1: expected 6 columns",
+        "--run a=a.run.gz --run b=past2.run": "the runs have no query in common: a has 'née-0/x'",
+        "--pool pool.parquet --depth 3": "--pool already has grades; leave out --max-grade, --depth, --grades",
+    },
+    PLAN: {
+        BOTH: "the grade model learns from --train-run and --train-qrels; without any judgments, pass --max-grade N",
+        f"{BOTH} --judge judge.qrels --train-run past.run": "--train-run needs --train-qrels",
+        f"{BOTH} --grades uniform": "--grades uniform needs --max-grade",
+        f"{BOTH} {LEARNED} --grades prior --judge judge.qrels": "pass either --grades or --judge",
+        f"{BOTH} --grades oracle": "unknown --grades 'oracle'; it is one of ordered-logit, forest",
+        f"{BOTH} {LEARNED} --max-grade 1": "not above the highest grade, 1",
+        "--pool a.run.gz": "a.run.gz: ",
+        "--pool .": ".: Is a directory",
+    },
+    f"budget {BOTH} {BLIND} --measure DCG@5": {
+        "--difference 0": "--difference must be a number other than 0, got 0.0",
+        "--width -1": "--width must be a positive number, got -1.0",
+        "--width 1 --difference 1": "pass either --width or --difference, and not both",
+        "--width 1 --budget 9": "pass either --budget or --width, and not both",
+        "--cost free": "unknown --cost 'free'",
+        "--queries all --width 1": "unknown --queries 'all'; it is one of these, new",
+    },
+    "budget": {
+        "": "pass either --run",
+        f"{BOTH} {BLIND}": "pass what to estimate",
+        f"plan {BOTH} --measure DCG@5": "leave out --run, --measure",
+    },
+    "status": {
+        "a.run.gz plan.csv": "there is no plan at a.run.gz",
+        "plan nothing.csv --quiet": "nothing.csv: No such file or directory",
+        "plan wrong.qrels": "wrong.qrels: line 1: expected a label",
+        "plan seed=1/wrong.qrels": "seed=1/wrong.qrels: line 1: expected a label",
+        "plan garbage.csv": "names its columns: qid,docno,label",
+        "plan renamed.csv": "renamed.csv: line 1: expected 4 columns",
+        "plan words.csv": "words for grades need --grade-names",
+        "plan foreign.jsonl": "foreign.jsonl: row 1: expected a plan that is '",
+        "plan plan.csv other.csv": " in other.csv",
+        "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
+        "plan plan.csv --second looks=None": "no ranker 'looks=None' in this plan",
+        "plan part.csv --looks daily": "always, obrien-fleming, end",
+        "plan part.csv --margin -1": "--margin must be a positive number, got -1.0",
+        "plan plan.csv --measure P@3 --margin 1": "--looks and --margin are for the plan's own measure",
+        "plan plan.csv --measure DCG@5 --queries all": "unknown --queries 'all'; it is one of these, new",
+        "plan plan.csv --measure DCG@5 --queries new --clusters need": "there is no column 'need'",
+    },
+    "report plan --out new.html": {
+        "part.csv": "pt-active status, or --so-far",
+        "part.csv --margin 1": "is for --so-far",
+        "plan.csv --out plan.csv": "exists; choose another --out",
+        "plan.csv --slice colour": "the plan has qid, query. Columns",
+        "plan.csv --slice q_draws": "is the plan's own",
+    },
+    "gate plan plan.csv --queries these": {
+        "": "--margin is needed: by how much may the candidate be worse?",
+        "--margin -1": "--margin must be a number from 0, got -1",
+        "--margin 0.1 --looks daily": "unknown --looks 'daily'; it is one of always, obrien-fleming, end",
+        "--margin 0.1 --junit nowhere/gate.xml": "nowhere",
+    },
+    "export plan --out new": {
+        "--format trec --grade-names a,b,c": "--grade-names is not for --format trec",
+        "--format quepid --labels x.csv": "--labels is for",
+        "--format csv --texts other.tsv": OTHER_TEXTS,
+    },
+    "judge plan --texts other.tsv": {"": OTHER_TEXTS},
+    "import": {
+        "csv plan.csv --plan plan --out new.jsonl": "name the judge with --annotator",
+        "csv unjudged.csv --plan plan --out new.jsonl": "unjudged.csv: nothing is judged",
+        "excel plan.csv --plan plan --out new.jsonl": "unknown TOOL 'excel'; it is one of label-studio",
+    },
+    "simulate pool.parquet --measure DCG@5": {
+        "--ranker c": "no ranker 'c' in the pool; it has 'a', 'b'",
+        "--design best": "unknown --design 'best'; it is one of hedged",
+        "--budget 1e9": "budgets outside the pool: 1e+09",
+        "--repetitions 0": "repetitions must be at least 1",
+        "--out nowhere/x.csv": "the folder nowhere does not exist",
+        BOTH: "pass either a pool, or --run and --qrels",
+    },
+    "simulate --measure DCG@5": {
+        "bare.parquet": "needs a column 'label'",
+        "holes.parquet": "documents without a label",
+        BOTH: "pass --run, once for each ranker, and --qrels; or a Parquet pool with labels",
+        f"{BOTH} --qrels past.qrels.gz": "at least 2 queries of the runs, got 0",
+    },
+    f"sample-queries {BOTH} --weight queries.csv --size 15 --out new": {
+        "--out plan": "plan exists",
+        "--run a=b.run": "the name 'a' is taken",
+        "--run x/y=b.run": "cannot be that of a file",
+        "--run c=no.run": "no.run: No such file",
+        "--size 1000": f"the log has {len(QUERIES)} with traffic",
+    },
+    AUDIT: {
+        "": "Missing option '--judge'; see pt-active audit plan --help",
+        "--judge gpt": "gpt: No such file or directory",
+        "--judge a=judge.qrels --judge a=judge.qrels": "the name 'a' is taken",
+        "--judge a=none.qrels": "none.qrels: No such file or directory",
+        "--judge a=judge.qrels --max-grade 1": "'a' gives the grade 2, above the highest grade",
+        "--judge a=judge.qrels --out audit": "audit exists; choose another --out",
+        "--judge a=zero.qrels": "0 is the only grade that the judge gives: pass --max-grade N",
+    },
+    "audit": {
+        "report audit high.csv": "not above the highest grade, 2",
+        "report audit none.csv": "none.csv: No such file or directory",
+        "report audit few.csv": "judge them, or pass --missing nonrelevant",
+        "report nowhere judge.qrels": "nowhere",
+        "report audit judge.qrels --rel 7": "--rel 7 is above the highest grade, 2",
+        "export audit --out new.csv --format rtf": "unknown --format 'rtf'",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def world(judged_once, tmp_path_factory):
+    """A folder with files of each kind, some of them wrong."""
+    folder = shutil.copytree(judged_once, tmp_path_factory.mktemp("refused"), dirs_exist_ok=True)
+    with contextlib.chdir(folder):
+        (folder / "seed=1").mkdir()
+        for name in ("wrong.qrels", "seed=1/wrong.qrels"):
+            write(folder / name, "q 0 D-0 good\n")
+        write(folder / "garbage.csv", "this is\nno table\n")
+        write(folder / "other.tsv", "E-1\tone\n")
+        write(folder / "zero.qrels", "q 0 D-0 0\nq 0 D-1 0\n")
+        write(folder / "queries.csv", "qid,traffic\n" + "".join(f"{qid},1\n" for qid in QUERIES))
+        write_labels()
+        write_pools()
+        run("audit", "plan", "--judge", "gpt=judge.qrels", "--budget", "60", "--out", "audit")
+        run("audit", "export", "audit", "--out", "high.csv")
+        asked = pd.read_csv("high.csv", dtype=str)
+        asked.assign(label="5").to_csv("high.csv", index=False)
+        asked.head(5).assign(label="1").to_csv("few.csv", index=False)
+    return folder
+
+
+def write_labels():
+    table = pd.read_csv("plan.csv", dtype=str)[["qid", "docno", "label"]]
+    table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
+    table.assign(label="good").to_csv("words.csv", index=False)
+    table.assign(label="").to_csv("unjudged.csv", index=False)
+    first = table.head(1)
+    first.assign(label="2" if first["label"].item() != "2" else "0").to_csv("other.csv", index=False)
+    said = first.assign(label=1, annotator="ann", status="judged", plan="feedfeedfeedfeed")
+    write_records(said, "foreign.jsonl")
+
+
+def write_pools():
+    pool = Runs(a=read_run("a.run.gz"), b=read_run("b.run")).transform(pd.DataFrame({"qid": QUERIES}))
+    pool.to_parquet("bare.parquet")
+    pool["label"] = [label(q, int(d[2:])) for q, d in zip(pool["qid"], pool["docno"], strict=True)]
+    pool.to_parquet("pool.parquet")
+    pool["label"] = pool["label"].where(pool["docno"] != "D-3").astype("Float64")
+    pool.to_parquet("holes.parquet")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(f"{start} {words}", message) for start, rows in REFUSED.items() for words, message in rows.items()],
+)
+def test_what_is_refused_is_one_line_and_leaves_nothing(world, monkeypatch, words, message):
+    if words.startswith("sample-queries"):
+        pytest.importorskip("duckdb")
+    monkeypatch.chdir(world)
+    before = set(world.rglob("*"))
+    assert message in complaint(*words.split())
+    assert set(world.rglob("*")) == before
