@@ -39,7 +39,11 @@ from pt_active.cli.app import app
 from pt_active.frames.visible import visible
 from pt_active.judging.server.store import Entry, Store
 
-QUERIES, PAST, DOCUMENTS = [f"q{i}" for i in range(14)], [f"past_{i}" for i in range(10)], 8
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "cli")]
+
+from accidents import damaged  # noqa: E402
+from small_collection import DOCUMENTS, PAST, QUERIES, label, qrels_lines, write, write_run  # noqa: E402
+
 COMMAND = typer.main.get_command(app)
 FLAGS = ("--quiet", "--so-far")
 PROGRESS = re.compile(r"[^\r\n]*(?:sample|look)/s[^\r\n]*\r| *\r")
@@ -93,65 +97,37 @@ b = "b.run"
 
 TOKENS = (
     *("", "\x00", "\x1b[31m\x1b]0;title\x07", "\u202egnp.exe", "</script><script>alert(1)</script>", "=HYPERLINK(1)"),
-    *(
-        "\t",
-        "\r",
-        "\r\n",
-        "\n\n",
-        " ",
-        "١٢",
-        "\u00e9",
-        "e\u0301",
-        "\ufeff",
-        "[" * 3000,
-        "x" * 5000,
-        "@SUM(1)",
-        '"',
-        "'",
-    ),
-    *(",", ";", "-1", "-2", "0", "1e308", "1e400", "-1e400", "nan", "inf", "1000000000", "99999999999999999999999"),
+    *("\t", "\r", "\r\n", "\n\n", " ", "١٢", "\u00e9", "e\u0301", "\ufeff", "[" * 3000, "x" * 5000, "@SUM(1)", '"'),
+    *("'", ",", ";", "-1", "-2", "0", "1e308", "1e400", "-1e400", "nan", "inf", "1000000000", "9" * 23),
     *("0x10", "{{7*7}}", "$\\frac{1}{0}$", "NaN", "null", "None", "../x", "%s%n"),
 )
-ODD_PATHS = (
-    *("", ".", "/dev/null", "/dev/full", "missing", "loop", "plan", "a.run", "x" * 300, "a\udcff", "plan/x", "\x1b"),
-)
-
-
-def label(query: str, document: int) -> int:
-    """The truth, which no ranker knows."""
-    return max(0, 2 - (3 * document + int(query.lstrip("past_q"))) % 6)
+BYTES = [token.encode() for token in TOKENS]
+OTHER_FILES = (b"", b"\n", b"\xff\xfe\x00", b"PAR1", b"\x1f\x8b")
+ODD_PATHS = ("", ".", "/dev/null", "/dev/full", "missing", "loop", "plan", "a.run", "x" * 300, "a\udcff", "plan/x")
 
 
 def make_world(folder: Path) -> None:
     """Small files of every kind that commands read, and a plan of queries and one of documents."""
-
-    def run(name: str, queries: list[str], seed: int) -> None:
-        rng, lines = np.random.default_rng(seed), []
-        for query in queries:
-            order = np.argsort([-0.3 * seed * label(query, d) + rng.normal() for d in range(DOCUMENTS)])[:6]
-            lines += [f"{query} Q0 D-{d} {rank} {9 - rank} tag" for rank, d in enumerate(order, start=1)]
-        (folder / name).write_text("\n".join(lines) + "\n")
-
-    run("a.run", QUERIES, 1)
-    run("b.run", QUERIES, 5)
-    run("past.run", PAST, 2)
-    pairs = [(q, d) for q in PAST for d in range(DOCUMENTS)]
-    (folder / "past.qrels").write_text("".join(f"{q} 0 D-{d} {label(q, d)}\n" for q, d in pairs))
-    topics = "".join(f"{q}\twhat is {q}\t{'long' if i % 2 else 'short'}\n" for i, q in enumerate(QUERIES))
-    (folder / "topics.tsv").write_text(f"qid\tquery\tqkind\n{topics}")
-    (folder / "texts.tsv").write_text("".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
-    texts = [json.dumps({"docno": f"D-{d}", "text": "word " * (d + 1)}) for d in range(DOCUMENTS)]
-    (folder / "texts.jsonl").write_text("\n".join(texts) + "\n")
+    asked, past = QUERIES[:14], PAST[:10]
+    for name, queries, seed in (("a.run", asked, 1), ("b.run", asked, 5), ("past.run", past, 2)):
+        write_run(folder / name, queries, seed)
+    write(folder / "past.qrels", qrels_lines(past))
+    write(folder / "judged.qrels", qrels_lines(asked))
+    topics = "".join(f"{q}\twhat is {q}\t{'long' if i % 2 else 'short'}\n" for i, q in enumerate(asked))
+    write(folder / "topics.tsv", f"qid\tquery\tqkind\n{topics}")
+    texts = {f"D-{d}": "word " * (d + 1) for d in range(DOCUMENTS)}
+    write(folder / "texts.tsv", "".join(f"{docno}\t{text}\n" for docno, text in texts.items()))
+    lines = (json.dumps({"docno": docno, "text": text}) for docno, text in texts.items())
+    write(folder / "texts.jsonl", "\n".join(lines) + "\n")
     (folder / "loop").symlink_to("loop")
-    (folder / "job.toml").write_text(JOB)
-    pairs = [(q, d) for q in QUERIES for d in range(DOCUMENTS)]
-    judged = pd.DataFrame([(q, f"D-{d}", label(q, d)) for q, d in pairs], columns=["qid", "docno", "label"])
+    write(folder / "job.toml", JOB)
+    pairs = [(q, f"D-{d}", label(q, d)) for q in asked for d in range(DOCUMENTS)]
+    judged = pd.DataFrame(pairs, columns=["qid", "docno", "label"])
     judged.to_csv(folder / "judged.csv", index=False)
     judged.to_json(folder / "judged.jsonl", orient="records", lines=True)
-    (folder / "judged.qrels").write_text("".join(f"{q} 0 D-{d} {label(q, d)}\n" for q, d in pairs))
-    rng, pool = np.random.default_rng(8), judged[judged["docno"] < "D-6"].reset_index(drop=True)
+    rng, pool = np.random.default_rng(8), judged.copy()
     for name in "ab":
-        pool[f"rank_{name}"] = np.concatenate([rng.permutation(6) for _ in QUERIES])
+        pool[f"rank_{name}"] = np.concatenate([rng.permutation(DOCUMENTS) for _ in asked])
     pool[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(pool))
     pool.to_parquet(folder / "pool.parquet")
     with contextlib.chdir(folder):
@@ -180,47 +156,10 @@ def make_judgments(folder: Path, plan: Plan, judged: pd.DataFrame) -> None:
 
 
 def mutated_bytes(content: bytes, rng: random.Random) -> bytes:
-    """A file with one thing wrong in it."""
-    kind = rng.randrange(11)
-    at, to = sorted((rng.randrange(len(content) + 1), rng.randrange(len(content) + 1)))
-    token = rng.choice(TOKENS).encode("utf-8", "surrogatepass")
-    if kind == 0 and content:
-        where = rng.randrange(len(content))
-        return content[:where] + bytes([content[where] ^ (1 << rng.randrange(8))]) + content[where + 1 :]
-    if kind == 1:
-        return content[:at] + content[to:]
-    if kind == 2:
-        return content[:to] + content[at:]
-    if kind == 3:
-        return content[:at]
-    if kind == 4:
-        return content[:at] + token + content[at:]
-    if kind == 5:
-        return content.replace(b"\n", b"\r")
-    if kind == 6:
-        return gzip.compress(content)[: rng.choice([None, 30])]
-    if kind == 7:
-        return rng.choice([b"", b"\n", b"\xff\xfe\x00", b"\xef\xbb\xbf" + content, b"PAR1", b"\x1f\x8b"])
-    return _mutated_line(content, token, rng)
-
-
-def _mutated_line(content: bytes, token: bytes, rng: random.Random) -> bytes:
-    lines = content.split(b"\n")
-    where = rng.randrange(len(lines))
-    separator = next((each for each in (b"\t", b",", b" ") if each in lines[where]), b" ")
-    cells = lines[where].split(separator)
-    cell = rng.randrange(len(cells))
-    how = rng.randrange(4)
-    if how == 0:
-        cells[cell] = token
-    elif how == 1:
-        cells.insert(cell, token)
-    elif how == 2:
-        del cells[cell]
-    else:
-        lines.insert(rng.randrange(len(lines)), lines[where])
-    lines[where] = separator.join(cells)
-    return b"\n".join(lines)
+    """A file with something wrong in it, or another kind of file in its place."""
+    if rng.random() < 0.9:
+        return damaged(content, np.random.default_rng(rng.randrange(2**32)), BYTES)
+    return rng.choice([*OTHER_FILES, gzip.compress(content), gzip.compress(content)[:30]])
 
 
 def mutated_words(words: list[str], rng: random.Random) -> list[str]:
@@ -256,12 +195,7 @@ def trial(seed: int, world: Path, folder: Path) -> list[str]:
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         if files and rng.random() < 0.6:
             path = rng.choice(files)
-            if rng.random() < 0.02:
-                path.unlink()
-                path.symlink_to("/dev/zero")
-                files.remove(path)
-            else:
-                path.write_bytes(mutated_bytes(path.read_bytes(), rng))
+            path.write_bytes(mutated_bytes(path.read_bytes(), rng))
         else:
             words = mutated_words(words, rng)
     return words
@@ -409,13 +343,10 @@ def test_the_system_fails_in_one_line(world: Path, tmp_path: Path) -> None:
 
 def test_a_limit_on_memory_that_libraries_do_not_fit_into_is_one_line(world: Path, monkeypatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (10**9, resource.RLIM_INFINITY))
-    with contextlib.chdir(world):
-        result = invoke(["status", "plan", "judged.csv"])
-    assert result.exit_code == 2
-    assert (
-        result.stderr
-        == "error: there is not enough memory: the limit (ulimit -v) is 1 GB, and pt-active needs 1.2 GB\n"
-    )
+    monkeypatch.chdir(world)
+    result = invoke(["status", "plan", "judged.csv"])
+    said = "error: there is not enough memory: the limit (ulimit -v) is 1 GB, and pt-active needs 1.2 GB\n"
+    assert (result.exit_code, result.stderr) == (2, said)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no list of loaded libraries")

@@ -36,6 +36,7 @@ from pt_active.judging.worklist import GradeNames
 sys.path.insert(0, str(Path(__file__).parent))
 
 import oracles
+from accidents import cut, damaged, flipped
 
 INPUTS = 40  # Damaged files for each reader in the tests
 MAX_SECONDS = 5.0  # CPU seconds; no reader may take more with a small file
@@ -122,115 +123,6 @@ READERS = {
     "m.sqlite": Reader(_store(), _records, JUDGED),
     "o.json": Reader(json.dumps({"name": "a", "query_doc_pairs": PAIRS}, indent=1).encode(), _of_quepid, JUDGED),
 }
-PIECES = [  # What is put into files
-    *(b" ", b"\t", b",", b";", b'"', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xc2\xa0"),
-    *b"nan inf True 1e5 -1 9 0.5 1_0 0x1 ' =1+1 \x1b[31m 007 XFD1048576 { } [ ] : null NaN \\u0000 \\".split(),
-    *(b"", b"  ", b"9" * 400, b'"label": 3,', b'"qid": ["a"],', b"\x0b", b"\x85"),
-]
-
-
-def damaged(content: bytes, rng: np.random.Generator) -> bytes:
-    """A file after one to three random accidents."""
-    for _ in range(int(rng.integers(1, 4))):
-        content = ACCIDENTS[rng.integers(len(ACCIDENTS))](content, rng)
-    return content
-
-
-def _at(content: bytes, rng: np.random.Generator) -> int:
-    return int(rng.integers(len(content) + 1))
-
-
-def _flipped(content: bytes, rng: np.random.Generator) -> bytes:
-    if not content:
-        return content
-    changed, at = bytearray(content), int(rng.integers(len(content)))
-    changed[at] ^= 1 << int(rng.integers(8))
-    return bytes(changed)
-
-
-def _inserted(content: bytes, rng: np.random.Generator) -> bytes:
-    at = _at(content, rng)
-    return content[:at] + PIECES[rng.integers(len(PIECES))] + content[at:]
-
-
-def _cut(content: bytes, rng: np.random.Generator) -> bytes:
-    return content[: _at(content, rng)]
-
-
-def _cut_out(content: bytes, rng: np.random.Generator) -> bytes:
-    at = _at(content, rng)
-    return content[:at] + content[at + int(rng.integers(1, 9)) :]
-
-
-def _doubled(content: bytes, rng: np.random.Generator) -> bytes:
-    """Say one key of a JSON object twice."""
-    found = list(re.finditer(rb'"\w+": ("[^"]*"|[0-9.]+),?', content))
-    if not found:
-        return content
-    one = found[int(rng.integers(len(found)))]
-    return content[: one.start()] + one[0].rstrip(b",") + b", " + content[one.start() :]
-
-
-def _overwritten(content: bytes, rng: np.random.Generator) -> bytes:
-    """Put a page of a disk, or of zeros, in the place of another one."""
-    size = 512 if len(content) > 2048 else 16
-    pages = range(0, max(len(content) - size, 1), size)
-    to, start = (int(rng.choice(pages)) for _ in range(2))
-    page = content[start : start + size] if rng.random() < 0.5 else bytes(size)
-    return content[:to] + page + content[to + size :]
-
-
-def _with_lines(change: Callable[[list[bytes], int, np.random.Generator], None]) -> Callable[..., bytes]:
-    def changed(content: bytes, rng: np.random.Generator) -> bytes:
-        lines = content.splitlines(keepends=True) or [b""]
-        change(lines, int(rng.integers(len(lines))), rng)
-        return b"".join(lines)
-
-    return changed
-
-
-def _twice(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
-    lines.insert(int(rng.integers(len(lines) + 1)), lines[i])
-
-
-def _swapped(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
-    j = int(rng.integers(len(lines)))
-    lines[i], lines[j] = lines[j], lines[i]
-
-
-def _without(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
-    del lines[i]
-
-
-def _cells(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
-    """Add, remove, replace or swap cells of a line."""
-    parts = re.split(rb"([ \t,])", lines[i].rstrip(b"\n"))
-    j, k = (2 * int(rng.integers((len(parts) + 1) // 2)) for _ in range(2))
-    match rng.integers(4):
-        case 0:
-            parts[j:j] = [PIECES[rng.integers(len(PIECES))], parts[1] if len(parts) > 1 else b","]
-        case 1:
-            del parts[j : j + 2]
-        case 2:
-            parts[j] = PIECES[rng.integers(len(PIECES))]
-        case _:
-            parts[j], parts[k] = parts[k], parts[j]
-    lines[i] = b"".join(parts) + b"\n"
-
-
-def _other_ends(content: bytes, rng: np.random.Generator) -> bytes:
-    return content.replace(b"\n", (b"\r\n", b"\r", b"\n\n", b"\n\r")[rng.integers(4)])
-
-
-def _other_encoding(content: bytes, rng: np.random.Generator) -> bytes:
-    name = ("utf-16", "utf-8-sig", "latin-1", "utf-16-le")[rng.integers(4)]
-    return content.decode("utf-8", "replace").encode(name, "replace")
-
-
-ACCIDENTS = (
-    *(_flipped, _flipped, _inserted, _inserted, _cut, _cut_out, _other_ends, _other_encoding, _doubled, _overwritten),
-    *map(_with_lines, (_twice, _swapped, _without, _cells, _cells, _cells)),
-)
 
 
 def packed(content: bytes, rng: np.random.Generator) -> tuple[bytes, bool]:
@@ -238,7 +130,7 @@ def packed(content: bytes, rng: np.random.Generator) -> tuple[bytes, bool]:
     whole = gzip.compress(content, mtime=0)
     if rng.random() < 0.5:
         return whole, False
-    return (_cut if rng.random() < 0.3 else _flipped)(whole, rng), True
+    return (cut if rng.random() < 0.3 else flipped)(whole, rng), True
 
 
 def mistake(name: str, content: bytes, folder: Path, rng: np.random.Generator) -> str | None:
