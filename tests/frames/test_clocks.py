@@ -3,13 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active.frames.clocks import clocks
 
 KNOWN = [0.5932309509730274, 0.17378144542441165, 0.05402098007071222]
-TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 IDS = np.array([f"q{i}" for i in range(20_000)], dtype=object)
 
 
@@ -17,7 +15,6 @@ def test_units_have_the_same_clocks_in_any_order_and_in_any_part():
     whole = clocks(3, IDS)
     assert (clocks(3, IDS[::-1])[::-1] == whole).all()
     assert (clocks(3, IDS[100:200]) == whole[100:200]).all()
-    assert (clocks(3, pd.Series(IDS)) == whole).all()
     assert (clocks(3, pd.Series(IDS, index=np.arange(20_000)[::-1] / 2)) == whole).all()
     many, docnos = np.repeat(IDS[:10], 30_000), np.tile(IDS, 15)
     assert (clocks(3, many, pd.Series(docnos))[-9:] == clocks(3, many[-9:], docnos[-9:])).all()
@@ -31,17 +28,13 @@ def test_clocks_are_exponential_and_differ_by_seed_stage_and_document():
     for other in others:
         assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(IDS))
         assert (one != other).all()
-
-
-def test_a_query_and_its_document_are_not_confused():
     assert clocks(0, np.array(["q1"]), np.array(["2"])) != clocks(0, np.array(["q"]), np.array(["12"]))
 
 
 @pytest.mark.parametrize("bits", [0, 2**64 - 1])
 def test_clocks_are_positive_and_finite_at_the_ends_of_the_hash(bits, monkeypatch):
     monkeypatch.setattr(pd.util, "hash_array", lambda ids, **_: np.full(len(ids), bits, dtype=np.uint64))
-    found = clocks(0, np.array(["q"]))
-    assert 0 < found[0] < 40
+    assert 0 < clocks(0, np.array(["q"]))[0] < 40
 
 
 @pytest.mark.parametrize("dtype", [object, "str"])

@@ -13,18 +13,10 @@ from pt_active.frames import progress
 from pt_active.frames.progress import working
 
 
-class Terminal(io.StringIO):
-    def __init__(self, tty: bool) -> None:
-        super().__init__()
-        self.tty = tty
-
-    def isatty(self) -> bool:
-        return self.tty
-
-
 @pytest.mark.parametrize(("tty", "patience", "shown"), [(True, 0.0, True), (True, 60.0, False), (False, 0.0, False)])
 def test_a_long_step_is_shown_on_a_terminal(monkeypatch, tty, patience, shown):
-    screen, before = Terminal(tty), threading.active_count()
+    screen, before = io.StringIO(), threading.active_count()
+    screen.isatty = lambda: tty
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "PATIENCE", patience)
     with working("saving my-plan"):

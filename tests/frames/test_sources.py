@@ -22,6 +22,12 @@ LINE = {
 READERS = pytest.mark.parametrize("read", LINE)
 
 
+def refused(path, content, message, read):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path.name}: {message}"):
+        read(path)
+
+
 @READERS
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, bytes])
 def test_pipes_are_read_once_compressed_or_not(read, pack, tmp_path):
@@ -43,26 +49,14 @@ def test_standard_input_and_process_substitution_are_numbers_of_open_pipes():
 
 
 @READERS
-def test_folders_and_empty_devices_are_answered(read, tmp_path):
+def test_folders_empty_devices_and_what_is_no_text_are_refused(read, tmp_path):
     with pytest.raises(IsADirectoryError):
         read(tmp_path)
     with pytest.raises(ValueError, match="/dev/null: the file is empty"):
         read("/dev/null")
-
-
-@READERS
-def test_a_nul_is_named_with_its_line(read, tmp_path):
-    (tmp_path / "a").write_bytes(LINE[read] + LINE[read].replace(b"1", b"\0", 1))
-    with pytest.raises(ValueError, match=r"a: line 2: a NUL character"):
-        read(tmp_path / "a")
-
-
-@READERS
-@pytest.mark.parametrize("content", [b"PK\x03\x04\x14\0abc", b"PAR1\0abc", "q1".encode("utf-16")])
-def test_what_is_no_text_is_refused(read, content, tmp_path):
-    (tmp_path / "a").write_bytes(content)
-    with pytest.raises(ValueError, match="a: line 1: a NUL character, .*; save the file as UTF-8 text"):
-        read(tmp_path / "a")
+    refused(tmp_path / "a", LINE[read] + LINE[read].replace(b"1", b"\0", 1), "line 2: a NUL character", read)
+    for content in (b"PK\x03\x04\x14\0abc", b"PAR1\0abc", "q1".encode("utf-16")):
+        refused(tmp_path / "a", content, "line 1: a NUL character, .*; save the file as UTF-8 text", read)
 
 
 @READERS
@@ -70,10 +64,9 @@ def test_cr_line_ends_are_read_and_mixed_ones_refused(read, tmp_path):
     second = LINE[read].replace(b"1", b"2", 1)
     (tmp_path / "lf").write_bytes(LINE[read] + second)
     (tmp_path / "cr").write_bytes((LINE[read] + second).replace(b"\n", b"\r"))
-    (tmp_path / "mixed").write_bytes(LINE[read] + second.replace(b"\n", b"\r") + LINE[read])
     assert read(tmp_path / "cr").to_dict("list") == read(tmp_path / "lf").to_dict("list")
-    with pytest.raises(ValueError, match="mixed: line 2: a carriage return inside the line"):
-        read(tmp_path / "mixed")
+    mixed = LINE[read] + second.replace(b"\n", b"\r") + LINE[read]
+    refused(tmp_path / "mixed", mixed, "line 2: a carriage return inside the line", read)
 
 
 @READERS
@@ -81,18 +74,13 @@ def test_cr_line_ends_are_read_and_mixed_ones_refused(read, tmp_path):
 def test_damaged_compressed_files(read, pack, tmp_path):
     packed = pack(LINE[read] * 100)
     for damaged in (packed[:-9], packed[:-9] + bytes([255 - packed[-9]]) + packed[-8:]):
-        (tmp_path / "a").write_bytes(damaged)
-        with pytest.raises(ValueError, match="a: the compressed data is damaged: "):
-            read(tmp_path / "a")
+        refused(tmp_path / "a", damaged, "the compressed data is damaged: ", read)
 
 
 def test_wide_lines_are_refused_at_once(tmp_path):
     start = time.monotonic()
-    for number, read in enumerate((read_run, read_qrels)):
-        (tmp_path / f"{number}").write_bytes(LINE[read] + b"1 " * 200_000 + b"\n")
-        with pytest.raises(ValueError, match="line 2: expected . columns.*; got 200000 columns"):
-            read(tmp_path / f"{number}")
-    (tmp_path / "first").write_bytes(b"1 " * 200_000)
-    with pytest.raises(ValueError, match="line 1: expected 4 columns.*; got 200000 columns"):
-        read_file(tmp_path / "first")
+    for read in (read_run, read_qrels):
+        wide = LINE[read] + b"1 " * 200_000 + b"\n"
+        refused(tmp_path / "a", wide, "line 2: expected . columns.*; got 200000 columns", read)
+    refused(tmp_path / "a", b"1 " * 200_000, "line 1: expected 4 columns.*; got 200000 columns", read_file)
     assert time.monotonic() - start < 5

@@ -59,61 +59,46 @@ def test_no_label_moves_to_another_column(row, first, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("fields", "said"),
     [
-        ('{"qid": "q", "docno": "d", "label": 1, "label": 3}', "got the key 'label' more than once"),
-        (
-            '{"qid": ["q"], "docno": "d", "label": 1}',
-            "not empty and without NUL; got ['q']",
-        ),
-        (
-            '{"qid": "q", "docno": 1.5, "label": 1}',
-            "not empty and without NUL; got 1.5",
-        ),
-        ('{"qid": "q", "docno": "a\\u0000b", "label": 1}', "without NUL; got 'a\\x00b'"),
-        ('{"qid": "q", "docno": "", "label": 1}', "without NUL; got ''"),
-        ('{"qid": "q", "docno": "d", "label": NaN}', "got NaN, which is not JSON"),
-        ('{"qid": "q", "docno": "d", "label": [1]}', "expected a label that is a whole number"),
-        ('{"qid": "q", "docno": "d", "label": 1' + "0" * 5000 + "}", "expected JSON"),
-        ('{"qid": "q", "docno": "d", "label": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+        ('"qid": "q", "docno": "d", "label": 1, "label": 3', "got the key 'label' more than once"),
+        ('"qid": ["q"], "docno": "d", "label": 1', "not empty and without NUL; got ['q']"),
+        ('"qid": "q", "docno": 1.5, "label": 1', "not empty and without NUL; got 1.5"),
+        ('"qid": "q", "docno": "a\\u0000b", "label": 1', "without NUL; got 'a\\x00b'"),
+        ('"qid": "q", "docno": "", "label": 1', "without NUL; got ''"),
+        ('"qid": "q", "docno": "d", "label": NaN', "got NaN, which is not JSON"),
+        ('"qid": "q", "docno": "d", "label": [1]', "expected a label that is a whole number"),
+        ('"qid": "q", "docno": "d", "label": 1' + "0" * 5000, "expected JSON"),
+        ('"qid": "q", "docno": "d", "label": 1, "x": ' + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
     ],
 )
-def test_json_lines_are_strict(line, said, tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"qid": "p", "docno": "d", "label": 0}\n' + line + "\n")
+def test_json_lines_are_strict(fields, said, tmp_path):
+    (tmp_path / "a.jsonl").write_text(f'{{"qid": "p", "docno": "d", "label": 0}}\n{{{fields}}}\n')
     with pytest.raises(ValueError, match=rf"a\.jsonl: line 2: .*{re.escape(said)}") as caught:
         read_file(tmp_path / "a.jsonl")
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize(
-    "docno",
-    [
-        *(["a"], {"a": 1}, b"a", True, 1.0, 1.5, np.float32(2), Decimal("1.0"), "", " ", "\u00a0\t", "a\0b"),
-    ],
-)
-def test_ids_are_text_or_whole_numbers_in_frames_and_in_parquet(docno, tmp_path):
-    frame = pd.DataFrame({"qid": "q", "docno": pd.Series([docno], dtype=object), "score": 1.0, "label": 1})
-    table, columns = tmp_path / "a.parquet", {"qid": frame["qid"], "score": frame["score"], "label": frame["label"]}
-    pq.write_table(pa.table({**columns, "docno": pa.array([docno])}), table)
-    for reads in (ranked_run, checked_qrels, lambda _: read_run(table), lambda _: read_qrels(table)):
-        with pytest.raises(ValueError, match="row [01]: expected a docno that is text or a whole number, not empty"):
-            reads(frame)
+IDS = (["a"], {"a": 1}, b"a", True, 1.0, 1.5, np.float32(2), Decimal("1.0"), "", " ", "\u00a0\t", "a\0b")
+SCORES = (True, pd.Timestamp("2026-01-01"), np.inf, -np.inf, np.nan, "high")
+LABELS = (False, datetime.date(2026, 1, 1), pd.Timedelta(1), 0.5, "good")
 
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [
-        *(("score", each) for each in (True, pd.Timestamp("2026-01-01"), np.inf, -np.inf, np.nan, "high")),
-        *(("label", each) for each in (False, datetime.date(2026, 1, 1), pd.Timedelta(1), 0.5, "good")),
-    ],
+    [(name, each) for name, some in (("docno", IDS), ("score", SCORES), ("label", LABELS)) for each in some],
 )
-def test_numbers_are_the_same_in_frames_and_in_parquet(column, value, tmp_path):
-    frame = pd.DataFrame({"qid": "q", "docno": ["d"], column: [value]})
-    frame.to_parquet(tmp_path / "a.parquet")
-    of_frame, of_file = (ranked_run, read_run) if column == "score" else (checked_qrels, read_qrels)
-    for reads, given in ((of_frame, frame), (of_file, tmp_path / "a.parquet")):
-        with pytest.raises(ValueError, match=f"row [01]: expected a {column} that is a .*, for document 'd' of"):
-            reads(given)
+def test_ids_and_numbers_are_the_same_in_frames_and_in_parquet(column, value, tmp_path):
+    columns = {"qid": ["q"], "docno": ["d"], "score": [1.0], "label": [1]} | {column: [value]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    frame = pd.DataFrame(columns).assign(**{column: pd.Series([value], dtype=object)})
+    ways = [] if column == "label" else [(ranked_run, read_run)]
+    ways += [] if column == "score" else [(checked_qrels, read_qrels)]
+    said = "text or a whole number, not empty" if column == "docno" else "a .*, for document 'd' of"
+    for of_frame, of_file in ways:
+        for read, given in ((of_frame, frame), (of_file, tmp_path / "a.parquet")):
+            with pytest.raises(ValueError, match=f"row [01]: expected a {column} that is {said}"):
+                read(given)
 
 
 NESTED = ([[1]], [{"a": 1}], pa.array([[("a", 1)]], type=pa.map_(pa.string(), pa.int64())), [[]])

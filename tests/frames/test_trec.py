@@ -31,18 +31,12 @@ def write(tmp_path):
 TEXT = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n2 Q0 d1 1 -3e-2 tag\n"
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
-def test_run_has_the_columns_of_pyterrier(write, name, end):
-    run = read_run(write(name, TEXT.replace("\n", end)))
+@pytest.mark.parametrize(("name", "end"), [("a.run", "\n"), ("a.run", "\r\n"), ("a.run.gz", "\n")])
+def test_run_has_the_columns_of_pyterrier_and_its_ids_stay_strings(write, name, end):
+    run = read_run(write(name, (TEXT + 'NA Q0 007 1 2 t\nzażółć Q0 "文書" 1 1 t\n').replace("\n", end)))
     found = run[["qid", "docno", "score", "rank"]].to_numpy().tolist()
-    assert found == [["q1", "d1", 2.5, 0], ["q1", "d2", 1.5, 1], ["2", "d1", -0.03, 0]]
-
-
-def test_ids_stay_strings_and_may_be_any_unicode(write):
-    run = read_run(write("a.run", 'NA Q0 007 1 2 t\nzażółć Q0 "文書" 1 1 t\n'))
-    assert run["qid"].tolist() == ["NA", "zażółć"]
-    assert run["docno"].tolist() == ["007", '"文書"']
+    first = [["q1", "d1", 2.5, 0], ["q1", "d2", 1.5, 1], ["2", "d1", -0.03, 0]]
+    assert found == [*first, ["NA", "007", 2, 0], ["zażółć", '"文書"', 1, 0]]
 
 
 FIELDS = ["q1", "q2", "Q0", "d1", "é", "1", "0", "-2", "+1", ".5", "1.", "1e3", "1e400", "1e-400", "inf", "nan", "NA"]
@@ -97,11 +91,10 @@ def test_arrow_and_the_lines_one_by_one_agree(layout, data):
     ],
 )
 @pytest.mark.parametrize("before", ["", TEXT, TEXT + "\r\n\r\n"], ids=["first", "fourth", "after blanks"])
-@pytest.mark.parametrize("suffix", ["run", "gz"])
-def test_malformed_run_line_is_named(write, line, complaint, before, suffix):
+def test_malformed_run_line_is_named(write, line, complaint, before):
     line = line if isinstance(line, bytes) else line.encode()
-    path = write(f"bad.{suffix}", before.encode() + line + b"\n" + TEXT.encode())
-    with pytest.raises(ValueError, match=rf"bad\.{suffix}: line {before.count(chr(10)) + 1}: {complaint}"):
+    path = write("bad.gz", before.encode() + line + b"\n" + TEXT.encode())
+    with pytest.raises(ValueError, match=rf"bad\.gz: line {before.count(chr(10)) + 1}: {complaint}"):
         read_run(path)
 
 
@@ -130,10 +123,7 @@ def test_duplicate_pair_in_a_run_is_an_error(write):
         read_run(write("a.run", "q1 Q0 d1 1 2 t\n\nq1 Q0 d1 2 1 t\n"))
 
 
-READERS = [read_run, read_qrels, read_topics, read_texts]
-
-
-@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
 def test_missing_empty_and_damaged_files_are_named(write, tmp_path, read):
     for name in ("none.txt", "none.gz", "none.parquet", "none.jsonl"):
         with pytest.raises(FileNotFoundError, match=name):
@@ -141,10 +131,8 @@ def test_missing_empty_and_damaged_files_are_named(write, tmp_path, read):
     for name, content in (("a.txt", ""), ("b.txt", "\n \n"), ("a.gz", ""), ("a.jsonl", "\n")):
         with pytest.raises(ValueError, match=rf"{name}: the file is empty; expected"):
             read(write(name, content))
-    (tmp_path / "b.gz").write_bytes(b"not gzip at all")
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(np.random.default_rng(1).bytes(5000).hex().encode())[:2000])
-    (tmp_path / "a.parquet").write_bytes(b"not parquet at all")
-    for name in ("b.gz", "cut.gz", "a.parquet"):
+    for name in ("b.gz", "a.parquet"):
+        (tmp_path / name).write_bytes(b"neither at all")
         with pytest.raises(ValueError, match=name):
             read(tmp_path / name)
 
@@ -170,31 +158,22 @@ XML = """<topics><topic number="1"><query>wooden "lamp"</query><narrative>none</
         ("t.trec", SGML),
         ("t.xml", f'<?xml version="1.0" encoding="utf-8"?>\n{XML}'),
         ("t.xml.gz", XML.replace("title", "query")),
-    ],
-)
-def test_topics(write, name, content):
-    assert read_topics(write(name, content)).to_dict("list") == TOPICS
-
-
-def test_the_number_of_a_topic_stays_as_it_is(write):
-    numbers = ["007", "0x10", "0", "051"]
-    topics = "".join(f"<top>\n<num> Number: {number}\n<title> lamp\n</top>\n" for number in numbers)
-    assert read_topics(write("t.trec", topics))["qid"].tolist() == numbers
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
         ("t.tsv", 'qid\tquery\tqkind\tlength\n1\twooden "lamp"\tbuy\t3\n\nx\tżółć\t\t1\n'),
         ("t.tsv.gz", ' \ufeffqid\tquery\tqkind\tlength\r\n1\twooden "lamp"\tbuy\t3\r\nx\tżółć\t\t1\r\n'),
         ("t.csv", 'qid,query,qkind,length\n1,"wooden ""lamp""",buy,3\nx,żółć,,1\nx,żółć,,1\n'),
         ("t.csv", '"qid","length","query","qkind"\n1,3,"wooden ""lamp""",buy\nx,1,żółć,\n'),
     ],
 )
-def test_tables_of_topics_keep_their_columns(write, name, content):
+def test_topics_and_their_columns(write, name, content):
     found = read_topics(write(name, content))
-    further = {"qkind": ["buy", None], "length": ["3", "1"]}
+    further = {"qkind": ["buy", None], "length": ["3", "1"]} if "qkind" in content else {}
     assert found.where(found.notna(), None).to_dict("list") == TOPICS | further
+
+
+def test_the_number_of_a_topic_stays_as_it_is(write):
+    numbers = ["007", "0x10", "0", "051"]
+    topics = "".join(f"<top>\n<num> Number: {number}\n<title> lamp\n</top>\n" for number in numbers)
+    assert read_topics(write("t.trec", topics))["qid"].tolist() == numbers
 
 
 @pytest.mark.parametrize(

@@ -52,17 +52,14 @@ def test_worklists_hold_ids_and_texts_as_they_are(tmp_path):
     for format in ("trec", "csv", "jsonl"):
         write_assessments(ASSESSMENTS, tmp_path / format, format)
     assert (tmp_path / "trec").read_text() == "q1 0 d1 -1\nq1 0 d,2 -1\n2 0 d1 -1\n"
-    assert read_qrels(tmp_path / "trec").empty
+    shown = ASSESSMENTS.drop(columns="inclusion").astype(object)
     with open(tmp_path / "csv", encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0]) == ["qid", "docno", "query", "text", "label"]
-    assert [row["text"] for row in rows] == [*ASSESSMENTS["text"][:2], ""]
-    assert [row["query"] for row in rows] == ASSESSMENTS["query"].tolist()
+    assert rows == shown.fillna("").assign(label="").to_dict("records")
     content = (tmp_path / "jsonl").read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in content.split("\n")[:-1]]
     assert "żółć" in content
-    assert [row["text"] for row in rows] == [*ASSESSMENTS["text"][:2], None]
-    assert rows[0] == {"qid": "q1", "docno": "d1", "query": "wooden lamp", "text": "plain", "label": None}
+    rows = [json.loads(line) for line in content.split("\n")[:-1]]
+    assert rows == shown.where(shown.notna(), None).assign(label=None).to_dict("records")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -94,13 +91,8 @@ def test_what_cannot_be_written_is_refused(tmp_path, assessments, format, compla
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path, separator):
-    rows = [
-        ["label", "docno", "note", "qid"],
-        ["3", "d1", "x", "q1"],
-        [" 0.0 ", '"d,2"', "", "q1"],
-        ["", "d3", "", "2"],
-    ]
-    content = "\ufeff" + "\r\n".join(separator.join(row) for row in rows)
+    rows = ["label|docno|note|qid", "3|d1|x|q1", ' 0.0 |"d,2"||q1', "|d3||2"]
+    content = "\ufeff" + "\r\n".join(rows).replace("|", separator)
     (tmp_path / "saved.csv").write_text(content, encoding="utf-8")
     (tmp_path / "q.qrels").write_text("q1 0 d1 3\nq1 0 d,2 -2\n2\t0\td1\t-1\n")
     for name in ("saved.csv", "q.qrels"):
