@@ -12,32 +12,31 @@ import pandas as pd
 import pytest
 
 
-def _small_pool(
-    rng: np.random.Generator, queries: int, documents: int, noises: Sequence[float], feature_noise: float
-) -> pd.DataFrame:
-    """Judged queries in 5 folds, a feature that tells the grade with noise, and rankers with more and more of it."""
-    quality = rng.normal(size=(queries, documents))
-    noisy = quality + feature_noise * rng.normal(size=quality.shape)
-    frame = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{q:03d}" for q in range(queries)], documents),
-            "docno": np.tile([f"d{d}" for d in range(documents)], queries),
-            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
-            "fold": np.repeat(np.arange(queries) % 5 + 1, documents),
-            "features": list(noisy.reshape(-1, 1)),
-        }
-    )
-    for number, noise in enumerate(noises):
-        score = quality + noise * rng.normal(size=quality.shape)
-        frame[f"score_r{number}"] = score.ravel()
-        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
-    return frame
-
-
 @pytest.fixture(scope="session")
 def small_pool() -> Callable[..., pd.DataFrame]:
-    """Makes a pool from random numbers, its queries, documents, the noises of its rankers and that of its feature."""
-    return _small_pool
+    """Judged queries in 5 folds, a feature that tells the grade with noise, and rankers with more and more of it."""
+
+    def made(
+        rng: np.random.Generator, queries: int, documents: int, noises: Sequence[float], feature_noise: float
+    ) -> pd.DataFrame:
+        quality = rng.normal(size=(queries, documents))
+        noisy = quality + feature_noise * rng.normal(size=quality.shape)
+        frame = pd.DataFrame(
+            {
+                "qid": np.repeat([f"q{q:03d}" for q in range(queries)], documents),
+                "docno": np.tile([f"d{d}" for d in range(documents)], queries),
+                "label": np.digitize(quality, [0.5, 1.3]).ravel(),
+                "fold": np.repeat(np.arange(queries) % 5 + 1, documents),
+                "features": list(noisy.reshape(-1, 1)),
+            }
+        )
+        for number, noise in enumerate(noises):
+            score = quality + noise * rng.normal(size=quality.shape)
+            frame[f"score_r{number}"] = score.ravel()
+            frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
+        return frame
+
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -52,14 +51,6 @@ def example() -> Callable[[str], ModuleType]:
         return module
 
     return loaded
-
-
-@pytest.fixture(scope="module")
-def pool_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pool of a module, ``POOL``: its queries, documents, the noises of its rankers and that of its feature."""
-    path = tmp_path_factory.mktemp("pool") / "small.parquet"
-    _small_pool(np.random.default_rng(1), *request.module.POOL).to_parquet(path)
-    return path
 
 
 @pytest.fixture

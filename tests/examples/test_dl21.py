@@ -12,8 +12,7 @@ from pt_active import measure_values
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.risk import Precision, Recall, ZeroOne
 
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT.parent / "shared" / "data" / "dl21"
+FOLDER = Path(__file__).parents[3] / "shared" / "data" / "dl21"
 
 CUT_BY_ITS_OWN_RANKS = "uogTrPC"
 """A run whose ranks disagree with its scores. The stored file keeps the first 50 ranks, so it lacks some documents with
@@ -31,7 +30,7 @@ def test_ndcg_equals_the_published_values() -> None:
     qrels = read_qrels(FOLDER / "qrels.txt")
     names = sorted(path.stem for path in (FOLDER / "runs").iterdir())
     assert len(names) == 63
-    for name in {*names[::3], CUT_BY_ITS_OWN_RANKS}:
+    for name in {*names[::6], CUT_BY_ITS_OWN_RANKS}:
         assert len(published[name]) == 53
         found = measure_values(read_run(FOLDER / "runs" / f"{name}.gz"), qrels, "nDCG@10").set_index("qid").value
         expected = trec_eval_values(name) if name == CUT_BY_ITS_OWN_RANKS else published[name]
@@ -45,18 +44,11 @@ def trec_eval_values(name: str) -> pd.Series:
     return pd.Series({metric.query_id: metric.value for metric in metrics})
 
 
-@pytest.fixture
-def study(script):
-    return script("study")
-
-
-@pytest.fixture
-def pair(study):
-    return study.Track(FOLDER).pair("p_bm25", "NLE_P_v1")
-
-
-def test_the_study_in_small(study, pair) -> None:
+def test_the_study_in_small(script, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawn documents err less than random topics, and judging ends when the better submission is known."""
+    study = script("study")
+    monkeypatch.setattr(study, "BUDGETS", (50, 200))
+    pair = study.Track(FOLDER).pair("p_bm25", "NLE_P_v1")
     errors = pd.DataFrame(study.at_budgets(pair, samples=8))
     table = study.summary(errors)
     assert (table.loc["drawn documents", "RMSE"] < table.loc["random topics", "RMSE"]).all()

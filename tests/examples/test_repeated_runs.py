@@ -9,22 +9,19 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-ROOT = Path(__file__).parents[2]
-SCORES = ROOT.parent / "shared" / "data" / "answers" / "gpqa_diamond_scores.csv"
+SCORES = Path(__file__).parents[3] / "shared" / "data" / "answers" / "gpqa_diamond_scores.csv"
 
 
 def made(seed: int, questions: int, runs: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    chance = rng.beta(1, 1, size=(questions, 1, 1)) * np.ones((1, 2, runs))
-    place = np.indices(chance.shape).reshape(3, -1)
-    columns = {"item_id": place[0].astype(str), "model_id": np.array(["b", "a"])[place[1]], "epoch": place[2] + 1}
-    return pd.DataFrame(columns).assign(score=rng.binomial(1, chance).ravel().astype(float))
+    index = pd.MultiIndex.from_product([np.arange(questions).astype(str), ["b", "a"], 1 + np.arange(runs)])
+    frame = index.to_frame(index=False).set_axis(["item_id", "model_id", "epoch"], axis=1)
+    return frame.assign(score=rng.binomial(1, np.repeat(rng.beta(1, 1, questions), 2 * runs)).astype(float))
 
 
 @pytest.mark.parametrize(("questions", "runs"), [(198, 5), (7, 3), (40, 1)])
 def test_runs_are_repeats_of_their_question(example, questions, runs) -> None:
-    scores = made(questions, questions, runs)
-    module = example("repeated_runs")
+    scores, module = made(questions, questions, runs), example("repeated_runs")
     result, estimates = module.census(scores)
     means = scores.groupby(["item_id", "model_id"])["score"].mean().unstack()
     gain = means["a"] - means["b"]
