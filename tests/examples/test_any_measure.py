@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ import pandas as pd
 import pytest
 
 
-def test_the_example_compares_documents_with_queries(example, capsys: pytest.CaptureFixture[str]) -> None:
-    example("ndcg_from_documents").main()
+def test_the_example_compares_documents_with_queries(example, capsys, monkeypatch) -> None:
+    module = example("ndcg_from_documents")
+    monkeypatch.setattr(module, "demo_collection", partial(module.demo_collection, queries=80))
+    monkeypatch.setattr(module, "BUDGET", 240)
+    module.main()
     printed = capsys.readouterr().out
     assert printed.count("Plan for nDCG@10") == printed.count("runs): candidate − production") == 2
     rows = [line.split() for line in printed.splitlines() if line.split()[:1] in (["document"], ["query"])]

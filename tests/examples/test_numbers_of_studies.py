@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from populations import plain
 from samples import by_t
@@ -25,21 +24,22 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*hand-picked"),
 ]
 
-POOL = 40, 14, (0.5, 0.8, 2.0), 0.5
-
-
 # --- leagues and figures ----------------------------------------------------------------------------------------------
+
+
+def population_of(values: np.ndarray, model: np.ndarray, cost: np.ndarray) -> Population:
+    """One system with a value, an expected value and a cost for each query."""
+    m = len(values)
+    moments = Moments(model[:, None], np.ones((m, 1, 1)))
+    return Population(values[:, None], moments, moments, cost, np.full(m, 1 / m), np.ones(m, dtype=np.int64))
 
 
 def test_ppi_of_many_samples_is_that_of_each(script) -> None:
     """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
-
     rng = np.random.default_rng(3)
-    values, model = rng.normal(size=(2, 30))
-    model += values
-    moments = Moments(model[:, None], np.ones((30, 1, 1)))
-    even = np.full(30, 1 / 30)
-    population = Population(values[:, None], moments, moments, np.ones(30), even, np.ones(30, dtype=int))
+    values, noise = rng.normal(size=(2, 30))
+    model = values + noise
+    population = population_of(values, model, np.ones(30))
     rows = rng.random((20, 30)).argsort(axis=1)[:, :9]
     sample = Sample(rows, np.ones_like(rows), np.full(rows.shape, 9 / 30))
     for row, found in zip(rows, script("small_samples").ppi(sample, population), strict=True):
@@ -49,17 +49,11 @@ def test_ppi_of_many_samples_is_that_of_each(script) -> None:
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
 
 
-def population(rng: np.random.Generator, m: int) -> Population:
-    """One system, whose grade model explains half of the variance."""
-    model, noise, cost = rng.normal(3, 1, m), rng.normal(0, 1, m), rng.uniform(1, 5, m)
-    moments = Moments(model[:, None], np.ones((m, 1, 1)))
-    documents = np.ones(m, dtype=np.int64)
-    return Population((model + noise)[:, None], moments, moments, cost, np.full(m, 1 / m), documents)
-
-
 def test_a_large_pool_saves_what_theory_says(script) -> None:
     """The best saving is computed by hand; replays from a very large pool agree with a design's predicted saving."""
-    figures, pool = script("figures"), population(np.random.default_rng(1), 2000)
+    rng = np.random.default_rng(1)
+    model, noise, cost = rng.normal(3, 1, 2000), rng.normal(0, 1, 2000), rng.uniform(1, 5, 2000)
+    figures, pool = script("figures"), population_of(model + noise, model, cost)
     assert figures.asymptotic_saving(pool, pool.weight) == pytest.approx(0)
     saving = figures.asymptotic_savings(pool)
     best, spread = saving["perfect"], np.abs(pool.target - pool.truth)
@@ -103,11 +97,8 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
     monkeypatch.setattr(coverage, "PAIRS", 400)
     frame, label = coverage.pool_of(coverage.COMMON, 3)
     qrels = frame[["qid", "docno"]].assign(label=label.astype(int))
-    for case in (
-        coverage.CASES["recall"],
-        coverage.CASES["difference of errors"],
-        coverage.CASES["the same, `disagreement`"],
-    ):
+    for name in ("recall", "difference of errors", "the same, `disagreement`"):
+        case = coverage.CASES[name]
         judges = {judge: judge for judge in case.judges}
         audit = Audit.create(frame, judges, case.loss, draws=coverage.LABELS, design=case.design, seed=5)
         labels = audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
@@ -123,13 +114,8 @@ def test_one_at_a_time_lur_is_lure(script) -> None:
     """The weights are those of Farquhar et al. (2021): 1 + (N − M)/(N − m) (1/((N − m + 1) q_m) − 1), over M."""
     quick = script("active_testing")
     task = quick.digits_task(0)
-    rounds = quick.draw_round(
-        quick.Steps.none_yet(task.score),
-        task.size("ori", quick.Steps.none_yet(task.score)),
-        30,
-        "single",
-        np.random.default_rng(1),
-    )
+    none = quick.Steps.none_yet(task.score)
+    rounds = quick.draw_round(none, task.size("ori", none), 30, "single", np.random.default_rng(1))
     n, drawn = len(task.score), rounds.drawn
     m, q = rounds.step[drawn], rounds.probability[drawn]
     weight = (1 + (n - 30) / (n - m) * (1 / ((n - m + 1) * q) - 1)) / 30
@@ -174,9 +160,3 @@ def test_bets_are_those_of_the_status(script) -> None:
     for each in orders:
         assert each.proof.draws.base[-1] == pytest.approx(proof.draws.base[-1], abs=1e-9)
         assert each.labels(-1) == each.labels(len(each.proof.draws.value)) == len(each.query)
-
-
-@pytest.fixture
-def graded(script, pool_file) -> pd.DataFrame:
-    """The pool with grades of its first training fold's model."""
-    return script("until_known").graded_pool(script("judged_pools").read_judged_pool(pool_file), {})

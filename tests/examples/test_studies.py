@@ -20,19 +20,12 @@ SCRIPTS = Path(__file__).parents[2] / "examples" / "reproduce"
 
 @dataclass(frozen=True)
 class Study:
-    """What is typed after the name of a script, what it leaves, and what of it is made smaller.
+    """What is typed after the name of a script, what it leaves, and what of it is made smaller."""
 
-    Attributes:
-        words: Words in which POOL, OTHER, LEAGUE, JUDGES and OUT are files and folders.
-        leaves: Names of files below OUT.
-        small: Constants of the script, or of a module that it loads, ``module.NAME``.
-        page: Whether it keeps its tables as evidence.
-    """
-
-    words: str
-    leaves: str = ""
-    small: dict[str, Any] = field(default_factory=dict)
-    page: bool = True
+    words: str  # In which POOL, OTHER, LEAGUE, JUDGES and OUT are files and folders
+    leaves: str = ""  # Names of files below OUT
+    small: dict[str, Any] = field(default_factory=dict)  # Constants of the script, or of a module that it loads
+    page: bool = True  # Whether it keeps its tables as evidence
 
 
 FIGURES = "POOL --out OUT --quick --repetitions 20 --seed 3 --measure DCG@5"
@@ -61,10 +54,7 @@ STUDIES = {
     "cold_start": Study("POOL OTHER --repetitions 2", small={"SHARES": (0.4,)}),
     "until_known": Study("POOL --quick --pairs small=2", small={"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)}),
     "closing_in": Study("POOL --quick --out OUT/x.png", "x.png", {"DIFFERENCES": (0.4, 0.8), "LOOKS": 20}, page=False),
-    "hostile": Study(
-        "--populations plain --repetitions 10",
-        small={"POOLS": 1, "QUERIES": 96, "JUDGED": 25},
-    ),
+    "hostile": Study("--populations plain --repetitions 10", small={"POOLS": 1, "QUERIES": 96, "JUDGED": 25}),
     "hostile late": Study(
         "--late --populations plain --repetitions 6", small={"POOLS": 1, "QUERIES": 64, "LOOK": 100}, page=False
     ),
@@ -101,15 +91,15 @@ STUDIES = {
     ),
 } | {
     name: Study(FIGURES, leaves, {"figures.STEPS": 3, "RATIOS": (2.0,), "SHARES": (1.0,)}, page=False)
-    for name, leaves in {
-        "estimation_error": "estimation_error.csv estimation_error.png",
-        "model_selection_error": "model_selection_error.csv model_selection_error.png",
-        "sampling_distribution": "sampling_distribution.csv distinct_queries.png",
-        "index_update": "index_update.csv index_update.png",
-        "training_size": "training_size.csv training_size_fixed_budget.png",
-        "type_errors": "type_1_error.csv type_2_error.png",
-        "draw_until_significant": "draw_until_significant.csv draw_until_significant.png",
-    }.items()
+    for name, leaves in (
+        ("estimation_error", "estimation_error.csv estimation_error.png"),
+        ("model_selection_error", "model_selection_error.csv model_selection_error.png"),
+        ("sampling_distribution", "sampling_distribution.csv distinct_queries.png"),
+        ("index_update", "index_update.csv index_update.png"),
+        ("training_size", "training_size.csv training_size_fixed_budget.png"),
+        ("type_errors", "type_1_error.csv type_2_error.png"),
+        ("draw_until_significant", "draw_until_significant.csv draw_until_significant.png"),
+    )
 }
 
 
@@ -123,11 +113,12 @@ def inputs(small_pool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
     tasks = ["one ranker", "clear pair", "near-tied pair"]
     league = pd.DataFrame({"data": "small", "measure": "DCG@10", "task": tasks, "model": "fitted", "method": "default"})
     league.assign(ratio=[0.9, 0.8, 1.1]).to_csv(folder / "league.csv", index=False)
-    qrels = frame[["qid", "docno"]].assign(zero="0", label=frame["label"])[["qid", "zero", "docno", "label"]]
+    qrels = frame.assign(zero="0")[["qid", "zero", "docno", "label"]]
     qrels.to_csv(folder / "good.qrels", sep=" ", header=False, index=False)
     votes = rng.multinomial(9, np.full(3, 1 / 3), len(frame)) + 3 * np.eye(3, dtype=int)[frame["label"]]
-    votes = frame[["qid", "docno"]].assign(**{f"votes_{grade}": column for grade, column in enumerate(votes.T)})
-    votes.to_csv(folder / "votes-poor.tsv.gz", sep="\t", index=False)
+    frame[["qid", "docno"]].join(pd.DataFrame(votes).add_prefix("votes_")).to_csv(
+        folder / "votes-poor.tsv.gz", sep="\t", index=False
+    )
     files = {"POOL": "small.parquet", "OTHER": "other.parquet", "LEAGUE": "league.csv", "JUDGES": ""}
     return {name: folder / file for name, file in files.items()}
 
