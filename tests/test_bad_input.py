@@ -34,33 +34,26 @@ from pt_active.rounds import Accuracy
 
 BOTH = {"first": "a", "second": "b"}
 
-OPTIONS: dict[str, tuple[object, ...]] = {
-    "estimator": (3, ["snis"], ""),
-    "missing": (None, ["error"]),
-    "correction": (None, 3, ["holm"], ""),
-}
-
-
-def pairs() -> pd.DataFrame:
-    """50 documents of ten queries with grades and the predictions of three judges."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"qid": np.repeat([f"q{i}" for i in range(10)], 5), "docno": [f"d{i}" for i in range(50)]})
-    grades = rng.dirichlet([2.0, 1, 1], 50)
-    frame = frame.assign(**{f"grade_{g}": grades[:, g] for g in range(3)})
-    return frame.assign(a=rng.integers(0, 3, 50), b=rng.integers(0, 3, 50), c=rng.integers(0, 3, 50))
-
-
-FRAME = pairs()
-
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    return FRAME
+    """50 documents of ten queries with labels, grades, and the predictions of two judges."""
+    rng = np.random.default_rng(0)
+    keys = {"qid": np.repeat([f"q{i}" for i in range(10)], 5), "docno": [f"d{i}" for i in range(50)]}
+    grades = pd.DataFrame(rng.dirichlet([2.0, 1, 1], 50)).add_prefix("grade_")
+    judges = {"a": rng.integers(0, 3, 50), "b": rng.integers(0, 3, 50), "label": np.arange(50) % 3}
+    return pd.DataFrame(keys | judges).join(grades)
 
 
 @pytest.fixture(scope="module")
-def qrels(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[["qid", "docno"]].assign(label=np.arange(50) % 3)
+def audit(frame: pd.DataFrame) -> Audit:
+    return Audit.create(frame, BOTH, ZeroOne(), budget=20)
+
+
+@pytest.fixture(scope="module")
+def three(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
+    turned = demo.runs["candidate"].drop(columns="rank").assign(score=lambda run: -run["score"])
+    return (Runs(**demo.runs, turned=turned, depth=10) >> grades)(demo.topics.head(40))
 
 
 def refused(message: str, call: Callable[..., object], *given: object, **named: object) -> None:
@@ -68,54 +61,56 @@ def refused(message: str, call: Callable[..., object], *given: object, **named: 
         call(*given, **named)
 
 
-# --- the checks themselves ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("check", "given", "message"),
+    [
+        (checks.whole_number, ("x", True, 1), "x must be at least 1, got True"),
+        (checks.whole_number, ("x", np.int64(0), 1), "x must be at least 1, got 0"),
+        (checks.whole_number, ("x", np.float64(2.0), 1), "x must be a whole number, got 2.0"),
+        (checks.number, ("x", "5"), "x must be a number, got '5'"),
+        (checks.number, ("x", np.True_), "x must be a number, got True"),
+        (checks.number, ("x", None), "x must be a number, got None"),
+        (checks.number, ("x", 10**400), "x must be a number, got one that no float can hold"),
+        (checks.positive, ("x", Fraction(-1, 2)), "x must be a positive number, got Fraction(-1, 2)"),
+        (checks.level, ("x", np.float64(95)), "x must lie between 0 and 1, got 95.0"),
+        (checks.level, ("x", np.nan), "x must lie between 0 and 1, got nan"),
+        (checks.level, ("x", [0.9]), "x must be a number, got [0.9]"),
+        (checks.truth_value, ("x", 1), "x must be True or False, got 1"),
+        (checks.file_path, ("x", 3), "x must be a string or a Path, got 3"),
+        (checks.data_frame, ("x", pd.Series([1, 2])), "x must be a pandas DataFrame, got 0 1 1 2 dtype"),
+        (checks.data_frame, ("x", pd.DataFrame({"a": [1]}), "a", "b"), "it lacks 'b'"),
+        (checks.data_frame, ("x", pd.DataFrame([[1, 2]], columns=["a", "a"]), "a"), "'a' more than once"),
+    ],
+)
+def test_checks_refuse(check: Callable[..., object], given: tuple, message: str) -> None:
+    refused(message, check, *given)
 
 
 @pytest.mark.parametrize(
-    ("check", "value", "message"),
+    ("check", "value", "plain"),
     [
-        (lambda v: checks.whole_number("n", v, 1), True, "n must be at least 1, got True"),
-        (lambda v: checks.whole_number("n", v, 1), np.int64(0), "n must be at least 1, got 0"),
-        (lambda v: checks.whole_number("n", v, 1), np.float64(2.0), "n must be a whole number, got 2.0"),
-        (lambda v: checks.number("x", v), "5", "x must be a number, got '5'"),
-        (lambda v: checks.number("x", v), np.True_, "x must be a number, got True"),
-        (lambda v: checks.number("x", v), None, "x must be a number, got None"),
-        (lambda v: checks.number("x", v), 10**400, "x must be a number, got one that no float can hold"),
-        (lambda v: checks.positive("x", v), Fraction(-1, 2), "x must be a positive number, got Fraction(-1, 2)"),
-        (lambda v: checks.level("x", v), np.float64(95), "x must lie between 0 and 1, got 95.0"),
-        (lambda v: checks.level("x", v), np.nan, "x must lie between 0 and 1, got nan"),
-        (lambda v: checks.level("x", v), [0.9], "x must be a number, got [0.9]"),
-        (lambda v: checks.truth_value("x", v), 1, "x must be True or False, got 1"),
-        (lambda v: checks.file_path("x", v), 3, "x must be a string or a Path, got 3"),
-        (lambda v: checks.data_frame("x", v), pd.Series([1, 2]), "x must be a pandas DataFrame, got 0 1 1 2 dtype"),
-        (lambda v: checks.data_frame("x", v, "a", "b"), pd.DataFrame({"a": [1]}), "it lacks 'b'"),
-        (lambda v: checks.data_frame("x", v, "a"), pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' more than once"),
+        (lambda name, value: checks.whole_number(name, value, 0), np.int32(3), 3),
+        (checks.number, np.int64(3), 3),
+        (checks.number, np.float32(0.25), 0.25),
+        (checks.positive, Fraction(120), 120),
+        (checks.positive, Fraction(7, 2), 3.5),
+        (checks.positive, 2**70, 2.0**70),
+        (checks.positive, np.uint64(2**63), 2.0**63),
+        (checks.level, np.float64(0.9), 0.9),
+        (checks.truth_value, np.False_, False),
+        (checks.file_path, "a", Path("a")),
+        (checks.file_path, Path("a"), Path("a")),
     ],
 )
-def test_checks_refuse(check: Callable[[object], object], value: object, message: str) -> None:
-    refused(message, check, value)
-
-
-def test_checks_let_good_values_pass() -> None:
-    assert checks.whole_number("n", np.int32(3), 0) == 3
-    for value in (2, 0.5, np.int64(3), np.float32(0.25)):
-        found = checks.number("x", value)
-        assert found == value
-        assert json.loads(json.dumps(found)) == value
-    for value, plain in ((Fraction(120), 120), (Fraction(7, 2), 3.5), (2**70, 2.0**70), (np.uint64(2**63), 2.0**63)):
-        found = checks.positive("x", value)
-        assert (found, type(found)) == (plain, type(plain))
-    assert checks.level("x", np.float64(0.9)) == 0.9
-    assert checks.truth_value("x", np.False_) is False
-    assert checks.file_path("x", "a") == checks.file_path("x", Path("a")) == Path("a")
+def test_checks_make_good_values_plain(check: Callable[..., object], value: object, plain: object) -> None:
+    found = check("x", value)
+    assert found == plain
+    assert isinstance(plain, Path) or json.loads(json.dumps(found)) == plain
 
 
 def test_long_values_are_cut() -> None:
     assert len(checks.shown(list(range(1000)))) == 80
     assert checks.shown(np.float64(-1.0)) == "-1.0"
-
-
-# --- audits ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -134,37 +129,32 @@ def test_numbers_in_messages_are_plain(frame: pd.DataFrame, columns: dict, loss:
 
 
 @pytest.mark.parametrize("face", ["estimate", "compare", "rank", "rank of a plan"])
-def test_labels_and_options(frame: pd.DataFrame, qrels: pd.DataFrame, three: pd.DataFrame, demo, face: str) -> None:
+def test_labels_and_options(audit: Audit, frame: pd.DataFrame, three: pd.DataFrame, demo, face: str) -> None:
     name, _, of_plan = face.partition(" of a ")
-    made = Audit.create(frame, BOTH, ZeroOne(), budget=20)
+    made, known = audit, wanted(audit, frame)
     if of_plan:
         made = Plan.create(three, None, "DCG@10", budget=300, level="query")
+        known = demo.judge(made.assessments)
         refused("run 'late' must be a pandas DataFrame, got 3", made.with_rankers, late=3)
-    known, call = demo.judge(made.assessments) if of_plan else wanted(made, qrels), getattr(made, name)
+    call = getattr(made, name)
     for wrong in (None, {}, [1], "labels.txt"):
         refused(f"qrels must be a pandas DataFrame, got {wrong!r}", call, wrong)
     for wrong in ("0.95", None, [0.9]):
         refused(f"confidence must be a number, got {wrong!r}", call, known, confidence=wrong)
-    for option, values in OPTIONS.items():
-        for wrong in values if option != "correction" or name == "rank" else ():
-            refused(f"unknown {option} {wrong!r}", call, known, **{option: wrong})
-
-
-def test_intervals_refuse_levels_that_are_no_numbers(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
-    audit = Audit.create(frame, BOTH, ZeroOne(), budget=20, design="passive")
-    found = audit.estimate(wanted(audit, qrels))["first"]
-    refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
+    options = {"estimator": (3, ["snis"], ""), "missing": (None, ["error"])}
+    options |= {"correction": (None, 3, ["holm"], "")} if name == "rank" else {}
+    for option, wrong in ((option, wrong) for option, values in options.items() for wrong in values):
+        refused(f"unknown {option} {wrong!r}", call, known, **{option: wrong})
+    if name == "estimate":
+        interval = call(known)["first"].confidence_interval
+        refused("confidence_level must be a number, got 'high'", interval, "high")
 
 
 @pytest.mark.parametrize("value", [None, 3, b"audit", ["audit"]])
-def test_paths(frame: pd.DataFrame, value: object) -> None:
-    audit, message = Audit.create(frame, BOTH, ZeroOne(), budget=20), "path must be a string or a Path, got "
+def test_paths(audit: Audit, value: object) -> None:
     for call in (Audit.load, Plan.load, ActiveTest.load, audit.save, audit.export):
-        refused(f"{message}{value!r}", call, value)
+        refused(f"path must be a string or a Path, got {value!r}", call, value)
     refused("format must be one of", audit.export, "judge-me", format=["csv"])
-
-
-# --- transformers ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", [[["q", "d"]], None, "a.run", {"q": ["d"]}])
@@ -195,11 +185,8 @@ def test_budgets(three: pd.DataFrame, level: str) -> None:
         refused("budget must be a ", Draw(budget=wrong).transform, design)
 
 
-# --- learners -------------------------------------------------------------------------------------------------------
-
-
 class Learner(pt.Estimator):
-    def __init__(self, sign: int) -> None:
+    def __init__(self, sign: int = -1) -> None:
         super().__init__()
         self.sign = sign
 
@@ -210,35 +197,23 @@ class Learner(pt.Estimator):
         return inp.assign(score=self.sign * np.arange(len(inp)))
 
 
-def test_a_class_is_a_function_without_arguments(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
-    class Turned(Learner):
-        def __init__(self, sign: int = -1) -> None:
-            super().__init__(sign)
-
-    learners = {"x": Learner(1), "y": Turned}
-    found = compare_learners(learners, frame[["qid", "docno"]], qrels, "nDCG@5", folds=3, progress=False)
+def test_a_class_is_a_function_without_arguments(frame: pd.DataFrame) -> None:
+    keys = ["qid", "docno"]
+    learners = {"x": Learner(1), "y": Learner}
+    found = compare_learners(learners, frame[keys], frame[[*keys, "label"]], "nDCG@5", folds=3, progress=False)
     assert found.difference == pytest.approx(found.per_fold["difference"].mean())
     refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
 
 
-# --- active tests and plans -----------------------------------------------------------------------------------------
-
-
-def test_active_tests_refuse(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
+def test_active_tests_refuse(frame: pd.DataFrame) -> None:
     pairs = frame[["qid", "docno", "grade_0", "grade_1", "grade_2"]]
     for wrong in (None, {}, [1]):
         refused(f"pool must be a pandas DataFrame, got {wrong!r}", ActiveTest.create, wrong, None, Accuracy())
     test = ActiveTest.create(pairs, None, Accuracy()).next_round(20)
-    known = wanted(test, qrels)
+    known = wanted(test, frame)
     message = "strategy=\"rf\" fits ForestGrades to features or scores of the documents, and the pool lacks 'score'"
     refused(message, test.next_round, 5, known, "rf")
     refused('model is for strategy="rf", and one that learns, such as ForestGrades; got', test.next_round, 5, model="x")
     refused("qrels must be a pandas DataFrame, got {}", test.estimate, {})
     refused("confidence must be a number, got None", test.estimate, known, confidence=None)
     refused("bandwidth must be a positive number or 'cross_validated', got [1]", test.estimate, known, bandwidth=[1])
-
-
-@pytest.fixture(scope="module")
-def three(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
-    turned = demo.runs["candidate"].drop(columns="rank").assign(score=lambda run: -run["score"])
-    return (Runs(**demo.runs, turned=turned, depth=10) >> grades)(demo.topics.head(40))

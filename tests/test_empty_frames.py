@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator
 from importlib import import_module
 
 import numpy as np
@@ -36,7 +35,7 @@ GRADES = {
     "cold": ColdGrades(2),
     "prior": PriorGrades(2),
     "logit": OrderedLogitGrades(2),
-    "forest": ForestGrades(2, trees=5),
+    "forest": ForestGrades(2, trees=2),
     "judge": JudgeGrades(QRELS, 2),
     "mixture": MixtureGrades(UniformGrades(2), PriorGrades(2)),
 }
@@ -57,10 +56,9 @@ def check(transformer: pt.Transformer, empty: pd.DataFrame, full: pd.DataFrame) 
 @pytest.mark.parametrize("name", GRADES)
 @pytest.mark.parametrize("pool", [RUN, RUNS(TOPICS)], ids=["run", "union"])
 def test_grade_models(name: str, pool: pd.DataFrame) -> None:
-    empty = pool.iloc[:0] if pool is RUN else RUNS(TOPICS.iloc[:0])
-    model = GRADES[name]
+    model, empty = GRADES[name], pool.iloc[:0] if pool is RUN else RUNS(TOPICS.iloc[:0])
     if hasattr(model, "fit"):
-        if name not in ("judge", "judges"):
+        if name != "judge":
             assert list(model(empty).columns[-3:]) == ["grade_0", "grade_1", "grade_2"]
         model.fit(pool, QRELS)
     for each in (empty, pool.iloc[:0]):
@@ -75,10 +73,8 @@ def test_the_road_from_topics_to_a_sample(level: str) -> None:
         empty, full = check(step, empty, full), step(full)
 
 
-def subclasses(kind: type) -> Iterator[type]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from subclasses(each)
+def subclasses(kind: type) -> set[type]:
+    return {kind}.union(*(subclasses(each) for each in kind.__subclasses__()))
 
 
 def test_no_transformer_is_left_out() -> None:

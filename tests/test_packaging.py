@@ -27,11 +27,8 @@ def test_the_distribution_is_found_by_either_name(name):
     assert files(name.replace("-", "_")).joinpath("pt_docs", "index.rst").is_file()
 
 
-def test_pyterrier_loads_the_module():
+def test_pyterrier_loads_the_module_which_imports_nothing_else():
     assert pt.active is pt_active
-
-
-def test_importing_the_package_imports_nothing_else():
     code = "import pt_active, sys; print(*{'numpy', 'pandas', 'pyterrier', 'typer'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
@@ -60,12 +57,10 @@ def test_every_page_and_picture_is_packaged():
     assert {"evidence/*.csv", "evidence/*.txt"} <= set(patterns)
 
 
-def test_schematics_point_to_the_homepage():
-    urls = dict(entry.split(", ", 1) for entry in metadata("pt_active").get_all("Project-URL"))
+def test_schematics_and_the_citation_have_the_address_and_the_version():
+    about = metadata("pt_active")
+    urls = dict(entry.split(", ", 1) for entry in about.get_all("Project-URL"))
     assert urls["Homepage"] == HELP
-
-
-def test_the_citation_has_the_version_and_the_address():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     found = dict(re.findall(r'^(version|repository-code): "(.+)"$', citation, flags=re.MULTILINE))
-    assert found == {"version": metadata("pt_active")["Version"], "repository-code": HELP}
+    assert found == {"version": about["Version"], "repository-code": HELP}

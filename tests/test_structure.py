@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import functools
+import re
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -38,54 +38,52 @@ ROOT_ENTRIES = 18
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
 
 
-@functools.cache
-def modules() -> dict[str, Path]:
-    """Dotted name below the package → file. A folder's name stands for its ``__init__``, '' for that of the package."""
-    names = {}
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return names
+MODULES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+"""Dotted name below the package → file. A folder's name stands for its ``__init__``, '' for that of the package."""
+MODULES = {name.removesuffix("__init__").removesuffix("."): path for name, path in MODULES.items()}
 
-
-@functools.cache
-def trees() -> dict[str, ast.Module]:
-    """Module → its syntax tree."""
-    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
-
-
-@functools.cache
-def imported(module: str) -> tuple[set[str], set[str]]:
-    """What a file imports, at its top, inside functions and for type checkers: own modules, and other packages.
-
-    ``from pt_active.risk import Audit`` imports ``risk``, ``from pt_active.risk import audit`` imports ``risk.audit``.
-    A relative import counts as another package, whose name starts with a dot.
-    """
-    known, full = modules(), set()
-    for node in ast.walk(trees()[module]):
-        if isinstance(node, ast.Import):
-            full |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            source = "." * node.level + (node.module or "")
-            names = {f"{source}.{alias.name}" for alias in node.names}
-            full |= {name if name.removeprefix("pt_active.") in known else source for name in names}
-    own = {name for name in full if name.partition(".")[0] == "pt_active"}
-    others = {name if name.startswith(".") else name.partition(".")[0] for name in full - own}
-    return {name.partition(".")[2] for name in own}, others
+IN_PLANS = ("making", "answers", "answers.report", "estimating", "answering", "plan")
+"""A folder or file of plans imports only from itself and from those before it."""
 
 
 @pytest.fixture(scope="module")
-def imports() -> dict[str, set[str]]:
+def trees() -> dict[str, ast.Module]:
+    """Module → its syntax tree."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+@pytest.fixture(scope="module")
+def imported(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """Module → what it imports, at its top, inside functions and for type checkers.
+
+    ``from pt_active.risk import Audit`` imports ``pt_active.risk``, and ``from pt_active.risk import audit`` imports
+    ``pt_active.risk.audit``. The name of a relative import starts with a dot.
+    """
+    found: dict[str, set[str]] = {name: set() for name in trees}
+    for module, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found[module] |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                source = "." * node.level + (node.module or "")
+                names = {f"{source}.{alias.name}" for alias in node.names}
+                found[module] |= {each if each.removeprefix("pt_active.") in MODULES else source for each in names}
+    return found
+
+
+@pytest.fixture(scope="module")
+def imports(imported: dict[str, set[str]]) -> dict[str, set[str]]:
     """Module → the modules of the package that it imports."""
-    return {name: imported(name)[0] for name in modules()}
+    return {
+        module: {name.partition(".")[2] for name in names if name.partition(".")[0] == "pt_active"}
+        for module, names in imported.items()
+    }
 
 
-def test_imports_are_absolute_and_name_their_module(imports: dict[str, set[str]]) -> None:
+def test_imports_are_absolute_and_name_their_module(imported: dict[str, set[str]]) -> None:
     """No relative imports, and inside the package no names from its root, which imports nearly everything."""
-    for name in modules():
-        relative = [other for other in imported(name)[1] if other.startswith(".")]
-        assert not relative, f"{name} imports {relative}"
-        assert "" not in imports[name], f"{name} imports from pt_active itself"
+    wrong = [(one, other) for one in imported for other in imported[one] if other[0] == "." or other == "pt_active"]
+    assert wrong == []
 
 
 def row(module: str) -> int:
@@ -104,10 +102,6 @@ def test_folders_import_only_from_those_before_them(imports: dict[str, set[str]]
     assert wrong == []
 
 
-IN_PLANS = ("making", "answers", "answers.report", "estimating", "answering", "plan")
-"""A folder or file of plans imports only from itself and from those before it."""
-
-
 def test_no_arrow_leads_up_inside_plans(imports: dict[str, set[str]]) -> None:
     def place(module: str) -> int:
         return max(n for n, part in enumerate(IN_PLANS) if f"{module}.".startswith(f"plans.{part}."))
@@ -117,16 +111,10 @@ def test_no_arrow_leads_up_inside_plans(imports: dict[str, set[str]]) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("folder", ["sampling", "inference"])
-def test_sampling_and_inference_know_no_frames(folder: str, imports: dict[str, set[str]]) -> None:
-    for module in modules():
-        if module.partition(".")[0] == folder:
-            assert not imported(module)[1] & {"pandas", "pyterrier", "ir_measures"}, module
-            assert not [other for other in imports[module] if other.partition(".")[0] == "frames"], module
-
-
-def test_no_files_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
-    assert circle(imports) == ""
+def test_sampling_and_inference_know_no_frames(imported: dict[str, set[str]]) -> None:
+    barred = re.compile(r"(pandas|pyterrier|ir_measures|pt_active\.frames)\b")
+    arrays = [module for module in imported if module.partition(".")[0] in ("sampling", "inference")]
+    assert [(module, name) for module in arrays for name in imported[module] if barred.match(name)] == []
 
 
 def circle(graph: dict[str, set[str]]) -> str:
@@ -138,8 +126,9 @@ def circle(graph: dict[str, set[str]]) -> str:
     return ""
 
 
-def test_no_entries_of_a_folder_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
+def test_neither_files_nor_entries_of_a_folder_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
     """At every level: a folder inside counts as one entry, so that what it holds has one place in the order."""
+    assert circle(imports) == ""
     levels: dict[str, dict[str, set[str]]] = {}
     for module, others in imports.items():
         for other in others:
@@ -152,29 +141,28 @@ def test_no_entries_of_a_folder_import_each_other_in_a_circle(imports: dict[str,
     assert len(levels) > 1
 
 
-def test_the_package_has_the_size_that_a_stranger_can_carry() -> None:
-    nodes = sum(sum(1 for _ in ast.walk(tree)) for tree in trees().values())
-    print(f"{nodes:,} nodes in {len(trees())} files")
+def test_the_package_has_the_size_that_a_stranger_can_carry(trees: dict[str, ast.Module]) -> None:
+    nodes = sum(sum(1 for _ in ast.walk(tree)) for tree in trees.values())
+    print(f"{nodes:,} nodes in {len(trees)} files")
     assert nodes <= NODES
 
 
-def test_a_name_of_a_class_means_one_thing() -> None:
+def test_a_name_of_a_class_means_one_thing(trees: dict[str, ast.Module]) -> None:
     """No two classes of the package have one name, so that a reader who meets it knows which one it is."""
-    names = Counter(node.name for tree in trees().values() for node in tree.body if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef))
     assert [name for name, times in names.items() if times > 1] == []
 
 
-def test_the_root_is_the_road_and_the_folders_say_their_idea() -> None:
-    python = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")}
+def test_the_root_is_the_road_and_the_folders_say_their_idea(trees: dict[str, ast.Module]) -> None:
+    python = {path.relative_to(PACKAGE).parts[0] for path in MODULES.values()}
     others = {path.name for path in PACKAGE.iterdir() if path.is_file()}
     entries = (python | others) - {"py.typed"}
     assert len(entries) <= ROOT_ENTRIES
-    assert entries == {"__init__.py", "__main__.py"} | {
-        name if (PACKAGE / name).is_dir() else f"{name}.py" for names in ORDER for name in names
-    }
-    for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
-        text = (folder / "__init__.py").read_text(encoding="utf-8")
-        assert ast.get_docstring(ast.parse(text)), f"{folder.name}/__init__.py does not say its idea"
+    known = [name if (PACKAGE / name).is_dir() else f"{name}.py" for names in ORDER for name in names]
+    assert entries == {"__init__.py", "__main__.py", *known}
+    folders = [name for name, path in MODULES.items() if path.name == "__init__.py"]
+    assert [name for name in folders if not ast.get_docstring(trees[name])] == []
+    assert len(folders) == len({path.parent for path in MODULES.values()})
 
 
 def test_contributing_shows_every_folder() -> None:
