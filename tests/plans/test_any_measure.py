@@ -25,6 +25,10 @@ def made(frame: pd.DataFrame, design: str, measure: str | None = None, budget: f
     return Plan.create(frame, None, measure or MEASURES[design], budget=budget, **about)
 
 
+def first(frame: pd.DataFrame, queries: int) -> pd.DataFrame:
+    return frame[frame["qid"].isin(sorted(frame["qid"].unique())[:queries])]
+
+
 def true_values(frame: pd.DataFrame, labels: pd.DataFrame, measure: str) -> dict[str, float]:
     value = {}
     for name in ("production", "candidate"):
@@ -52,28 +56,35 @@ def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans: d
     assert "design: surprises" in str(plans["surprises"])
 
 
-def test_surprises_are_the_default_for_ndcg_and_ap(graded: pd.DataFrame) -> None:
-    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:30])]
-
-    def drawn(frame: pd.DataFrame, measure: str, per_query: float = 0.0) -> str:
-        cost = UnitCost(per_query=per_query)
-        return Plan.create(frame, None, measure, cost, budget=90, level="document").manifest["arguments"]["design"]
-
-    third = few.assign(rank_third=few["rank_candidate"])
-    assert {drawn(few, "AP(rel=2)@10"), drawn(few, "nDCG", 2.0), drawn(third, "AP")} == {"surprises"}
-    assert drawn(few.drop(columns="rank_production"), "nDCG@10") == "surprises"
-    assert drawn(few, "RR") == "depth"
+@pytest.mark.parametrize(
+    ("measure", "per_query", "rankers", "design"),
+    [
+        ("AP(rel=2)@10", 0, 2, "surprises"),
+        ("nDCG", 2, 2, "surprises"),
+        ("AP", 0, 3, "surprises"),
+        ("nDCG@10", 0, 1, "surprises"),
+        ("RR", 0, 2, "depth"),
+    ],
+)
+def test_surprises_are_the_default_for_ndcg_and_ap(measure, per_query, rankers, design, graded) -> None:
+    frame = first(graded, 30).assign(rank_third=graded["rank_candidate"])
+    frame = frame.drop(columns=["rank_third", "rank_production"][: 3 - rankers])
+    plan = Plan.create(frame, None, measure, UnitCost(per_query), budget=90, level="document")
+    assert plan.manifest["arguments"]["design"] == design
 
 
 @pytest.mark.parametrize(
     ("design", "measure"),
     [
-        *(("depth", name) for name in ("nDCG(dcg='exp-log2')@5", "AP(rel=2)@10", "Bpref")),
-        *(("surprises", name) for name in ("AP(rel=2)@10", "nDCG(dcg='exp-log2')")),
+        ("depth", "nDCG(dcg='exp-log2')@5"),
+        ("depth", "AP(rel=2)@10"),
+        ("depth", "Bpref"),
+        ("surprises", "AP(rel=2)@10"),
+        ("surprises", "nDCG(dcg='exp-log2')"),
     ],
 )
 def test_if_all_is_judged_the_estimate_is_the_measure(design: str, measure: str, graded, labels) -> None:
-    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:9])]
+    few = first(graded, 9)
     plan, value = made(few, design, measure, 1e6), true_values(few, labels[labels["qid"].isin(few["qid"])], measure)
     qrels = wanted(plan, labels)
     found = plan.compare(qrels, first="candidate")
@@ -123,34 +134,23 @@ def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(g
         found = plan.estimate(wanted(plan, labels), measure="nDCG@10")["candidate"]
     assert found.basis.unreached > 0.05
     assert np.isnan(found.confidence_interval()[0])
-    whole = plans["surprises"]
-    assert whole.compare(wanted(whole, labels), measure="nDCG@10").basis.unreached == 0
 
 
 @DESIGNS
 def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, labels, design: str) -> None:
-    few = graded[graded["qid"].isin(sorted(graded["qid"].unique())[:40])]
-    many = few.assign(rank_copy=few["rank_candidate"])
+    many = first(graded, 40).assign(rank_copy=graded["rank_candidate"])
     plan = made(many, design, budget=120)
-    qrels = wanted(plan, labels)
-    found = plan.compare(qrels, first="copy", second="candidate")
-    assert (found.difference, found.standard_error) == (0, 0)
-    assert len(plan.rank(qrels).comparisons) == 3
-    if design == "depth":
-        alike = made(many.drop(columns=["rank_production"]), design, budget=120)
-        found = alike.compare(wanted(alike, labels))
+    assert len(plan.rank(wanted(plan, labels)).comparisons) == 3
+    for each in (plan, made(many.drop(columns="rank_production"), "depth", budget=120)):
+        qrels = wanted(each, labels)
+        found = each.compare(qrels, first="copy", second="candidate")
         assert (found.difference, found.standard_error) == (0, 0)
-        assert all(each.standard_error > 0 for each in alike.estimate(wanted(alike, labels)).values())
+        assert all(estimate.standard_error > 0 for estimate in each.estimate(qrels).values())
 
 
 def test_costs_are_kept_to(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    lengths = 1 + pd.util.hash_array(graded["docno"].to_numpy(dtype=object)) % 5
-    plan = made(
-        graded.assign(doc_length=lengths.astype(float)),
-        "surprises",
-        cost=ColumnCost("doc_length", per_query=1),
-        budget=600,
-    )
+    lengths = graded.assign(doc_length=pd.util.hash_array(graded["docno"].to_numpy(dtype=object)) % 5 + 1.0)
+    plan = made(lengths, "surprises", cost=ColumnCost("doc_length", per_query=1), budget=600)
     assert 0.95 * 600 <= plan.tables.manifest.spent <= 600
     assert plan.compare(wanted(plan, labels)).standard_error > 0
 
@@ -159,7 +159,7 @@ def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, grad
     plan, qrels = plans["depth"], wanted(plans["depth"], labels)
     for measure in ("AP", "DCG@5", "ERR(max_rel=3)@10"):
         assert plan.compare(qrels, measure=measure).standard_error > 0
-    run = demo.runs["candidate"].drop(columns="rank", errors="ignore")
+    run = demo.runs["candidate"].drop(columns="rank")
     later = plan.with_rankers(release=run.assign(score=run["score"].round(2)))
     assert later.compare(qrels, first="release", second="production").standard_error > 0
     lengths = graded.assign(qlong=graded["query"].str.len() > 12)
@@ -168,23 +168,20 @@ def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, grad
     assert sum(group.share for group in groups) == pytest.approx(1)
 
 
-def test_surprises_answer_for_ndcg_and_not_for_cascades(plans: dict[str, Plan], labels) -> None:
+def test_surprises_answer_for_ndcg_and_not_for_cascades(plans: dict[str, Plan], labels, graded) -> None:
     plan, qrels = plans["surprises"], wanted(plans["surprises"], labels)
     found = {measure: plan.compare(qrels, measure=measure) for measure in ("AP", "nDCG@10", "AP@5", "P@5")}
     assert all(each.standard_error > 0 for each in found.values())
     assert found["nDCG@10"].basis.caution == found["AP"].basis.caution == ""
-    with pytest.raises(
-        ValueError, match=r"serve nDCG, AP and additive measures, .* design=\"depth\" serve every measure"
-    ):
+    assert found["nDCG@10"].basis.unreached == 0
+    said = r"serve nDCG, AP and additive measures, .* design=\"depth\" serve every measure"
+    with pytest.raises(ValueError, match=said):
         plan.compare(qrels, measure="ERR@10")
     with pytest.raises(ValueError, match="not drawn by surprises"):
         plan.compare(qrels, measure="Bpref")
-
-
-@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "Bpref"])
-def test_surprises_of_other_measures_are_refused(measure: str, graded: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="surprises"):
-        made(graded, "surprises", measure)
+    for measure in ("DCG@10", "ERR@10", "Bpref"):
+        with pytest.raises(ValueError, match="surprises"):
+            made(graded, "surprises", measure)
 
 
 @DESIGNS

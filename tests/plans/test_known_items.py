@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from samples import wanted
 
 from pt_active import Plan
 from pt_active.plans.answers.report.report import Report
@@ -14,13 +13,12 @@ from pt_active.plans.answers.report.report import Report
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def framed(rank: np.ndarray, label: np.ndarray, belief: np.ndarray | float) -> pd.DataFrame:
-    """A labelled pool. Shapes: rank int64[k, m, n] from 0, label and belief [m, n]."""
+def framed(ranks: dict[str, np.ndarray], label: np.ndarray) -> pd.DataFrame:
+    """A labelled pool with a model that knows nothing. Shapes: ranks from 0 and label int64[m, n]."""
     m, n = label.shape
-    belief = np.broadcast_to(belief, label.shape).ravel()
-    ranks = {f"rank_{name}": each.ravel() for name, each in zip("ab", rank, strict=False)}
     keys = {"qid": np.repeat([f"q{x:03d}" for x in range(m)], n), "docno": np.tile([f"d{z:02d}" for z in range(n)], m)}
-    return pd.DataFrame(keys | ranks | {"label": label.ravel(), "grade_0": 1 - belief, "grade_1": belief})
+    places = {f"rank_{name}": rank.ravel() for name, rank in ranks.items()}
+    return pd.DataFrame(keys | places).assign(label=label.ravel(), grade_0=0.5, grade_1=0.5)
 
 
 def tied(queries: int, documents: int = 20) -> pd.DataFrame:
@@ -30,30 +28,28 @@ def tied(queries: int, documents: int = 20) -> pd.DataFrame:
     a[:, [2, 3]] = 3, 2
     last = np.arange(queries) % 13 == 0
     a[last], b[last], label[last] = place, np.r_[-1, place[:-1]], place == 0
-    return framed(np.stack([a, b]), label, 0.5)
+    return framed({"a": a, "b": b}, label)
 
 
 def relevant(number: int, queries: int, documents: int, seed: int) -> pd.DataFrame:
-    """The best documents of each query are relevant, as many in each; one ranker has some skill, the model has none."""
+    """The best documents of each query are relevant, as many in each; the ranker has some skill."""
     rng = np.random.default_rng(seed)
     latent = rng.normal(size=(queries, documents))
-    label = (np.argsort(np.argsort(-latent, axis=1), axis=1) < number).astype(int)
-    rank = np.argsort(np.argsort(rng.normal(size=latent.shape) - 0.8 * latent, axis=1), axis=1)
-    return framed(rank[None], label, 0.5)
+    label = ((-latent).argsort(axis=1).argsort(axis=1) < number).astype(int)
+    rank = (rng.normal(size=latent.shape) - 0.8 * latent).argsort(axis=1).argsort(axis=1)
+    return framed({"a": rank}, label)
 
 
 def planned(frame: pd.DataFrame, measure: str, share: float, seed: int) -> tuple[Plan, pd.DataFrame]:
     """A plan, and the labels that it asks for."""
     plan = Plan.create(frame.drop(columns="label"), None, measure, budget=round(share * len(frame)), seed=seed)
-    return plan, plan.assessments[["qid", "docno"]].merge(frame[["qid", "docno", "label"]])
+    return plan, wanted(plan, frame)
 
 
 def test_no_look_names_a_winner_of_a_tie() -> None:
     """Three of these four did before. At the level of 0.05, two of four would be one chance in 70."""
-    winners = []
-    for seed in range(4):
-        plan, qrels = planned(tied(104), "AP", 0.15, seed)
-        winners.append(plan.status(qrels, first="b", second="a").winner)
+    asked = (planned(tied(104), "AP", 0.15, seed) for seed in range(4))
+    winners = [plan.status(qrels, first="b", second="a").winner for plan, qrels in asked]
     assert sum(winner is not None for winner in winners) <= 1
 
 
@@ -75,7 +71,7 @@ def test_intervals_of_known_items_cover(measure: str) -> None:
     assert 0.75 < np.sqrt(np.mean(np.square(stated)) / np.mean(np.square(error))) < 2
 
 
-def test_what_fits_no_class_of_queries_has_no_interval_and_says_so(tmp_path: Path) -> None:
+def test_what_fits_no_class_of_queries_has_no_interval_and_says_so() -> None:
     """With five relevant documents in each query, their number hardly varies, which no class expects."""
     plan, qrels = planned(relevant(5, 100, 10, 0), "AP", 0.5, 0)
     found = plan.estimate(qrels)["a"]
