@@ -61,14 +61,14 @@ def digest(*values: Any) -> str:
 
 def keys_of(sample: Any) -> str:
     """A digest of what was drawn, in the order in which it is judged, with the parts in which it comes."""
-    listed = sample.assessments
-    if hasattr(sample, "rank") and hasattr(sample.tables, "rounds"):
-        from pt_active.plans.making.parts import in_parts, part_of
-        from pt_active.plans.making.queries import in_drawing_order
+    from pt_active import Plan
+    from pt_active.plans.making.parts import in_parts, part_of
+    from pt_active.plans.making.queries import in_drawing_order
 
-        part = part_of(sample.tables).tolist() if in_parts(sample.tables) else []
-        return digest(*in_drawing_order(sample.tables)[["qid", "docno"]].to_numpy().ravel(), *part)
-    return digest(*listed["qid"], *listed["docno"])
+    if not isinstance(sample, Plan):
+        return digest(*sample.assessments["qid"], *sample.assessments["docno"])
+    part = part_of(sample.tables).tolist() if in_parts(sample.tables) else []
+    return digest(*in_drawing_order(sample.tables)[["qid", "docno"]].to_numpy().ravel(), *part)
 
 
 def answers(sample: Any, qrels: pd.DataFrame) -> list[float]:
@@ -86,17 +86,14 @@ class World:
         from pt_active.demo.collection import demo_collection
 
         self.demo = demo_collection(seed=7, queries=60)
-        self.runs = dict(self.demo.runs)
-        first, second = self.runs.values()
-        for number, run in enumerate((first, second, first)):
-            lower = (run["docno"].str[-1].astype(int) + number) % 4
-            self.runs[f"other{number}"] = run.assign(score=run["score"] - lower)
-        models = {1: OrderedLogitGrades(3), 2: OrderedLogitGrades(3), 5: PriorGrades(3)}
+        runs = dict(self.demo.runs)
+        for number, name in enumerate(("production", "candidate", "production")):
+            lower = (runs[name]["docno"].str[-1].astype(int) + number) % 4
+            runs[f"other{number}"] = runs[name].assign(score=runs[name]["score"] - lower)
         self.pools = {}
-        for rankers, model in models.items():
-            runs = Runs(**dict(list(self.runs.items())[:rankers]), depth=20)
+        for rankers, model in ((1, OrderedLogitGrades(3)), (2, OrderedLogitGrades(3)), (5, PriorGrades(3))):
             model.fit(self.demo.past_run, self.demo.past_qrels)
-            self.pools[rankers] = (runs >> model)(self.demo.topics)
+            self.pools[rankers] = (Runs(**dict(list(runs.items())[:rankers]), depth=20) >> model)(self.demo.topics)
 
     def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
         return self.demo.judge(pairs[["qid", "docno"]])
@@ -119,6 +116,10 @@ def plans(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
     yield made("twice", 2, "DCG@10", replace=True)
     yield made("optimal", 2, "ERR@10", level="query", design="optimal", defensive=0.01)
     yield made("census", 2, "nDCG@10", level="document", budget=0.98 * len(world.pools[2]))
+    for measure, design in (("AP", "surprises"), ("ERR@10", "depth"), ("DCG@10", "successive"), ("DCG@10", "hedged")):
+        first = Plan.create(world.pools[2], world.demo.topics, measure, budget=200, design=design)
+        longer = first.extend(150)
+        yield f"longer {design} {measure}", longer, world.judge(pd.concat([first.assessments, longer.assessments]))
 
 
 def some_answers() -> tuple[Any, pd.DataFrame]:
@@ -134,33 +135,21 @@ def some_answers() -> tuple[Any, pd.DataFrame]:
     return answers, answers.labels(table.drop(columns="score").rename(columns={"people": "score"}))
 
 
-def of_answers(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
-    answers, labels = some_answers()
-    for unit in ("answer", "item"):
-        plan = answers.plan(90, unit, seed=1)
-        yield f"answers by {unit}", plan, labels.merge(plan.assessments[["qid", "docno"]])
-
-
-def extensions(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
-    from pt_active import Plan
-
-    for measure, design in (("AP", "surprises"), ("ERR@10", "depth"), ("DCG@10", "successive"), ("DCG@10", "hedged")):
-        first = Plan.create(world.pools[2], world.demo.topics, measure, budget=200, design=design)
-        longer = first.extend(150)
-        qrels = [world.judge(each.assessments) for each in (first, longer)]
-        yield f"longer {design} {measure}", longer, pd.concat(qrels)
-
-
-def samples_of_pairs(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+def other_samples(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    """Plans of answers, audits and active tests."""
     from pt_active import ActiveTest
     from pt_active.risk import Audit
     from pt_active.rounds import Squared, ZeroOne
 
+    answers, labels = some_answers()
+    for unit in ("answer", "item"):
+        plan = answers.plan(90, unit, seed=1)
+        yield f"answers by {unit}", plan, labels.merge(plan.assessments[["qid", "docno"]])
     grades = [f"grade_{g}" for g in range(4)]
     pairs = world.pools[2][["qid", "docno", *grades]]
     two = pairs.assign(a=pairs[grades].to_numpy().argmax(axis=1), b=(pairs["grade_0"] < 0.7).astype(int))
-    for design in ("optimal", "stratified", "disagreement"):
-        predictors = {"a": "a"} if design == "stratified" else {"a": "a", "b": "b"}
+    for design, names in (("optimal", "ab"), ("stratified", "a"), ("disagreement", "ab")):
+        predictors = {name: name for name in names}
         audit = Audit.create(two, predictors, ZeroOne(), design=design, draws=60, seed=2, defensive=0.1)
         yield f"audit {design}", audit, world.judge(audit.assessments)
     for strategy in ("fixed", "poisson", "single"):
@@ -170,24 +159,19 @@ def samples_of_pairs(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
         yield f"rounds {strategy}", test, pd.concat([first, world.judge(test.assessments)])
 
 
-def grade_models(world: World) -> dict[str, str]:
+def grade_models(world: World) -> dict[str, list[str]]:
     """A digest of what each grade model says."""
     from pt_active import ColdGrades, ForestGrades, JudgeGrades, MixtureGrades, OrderedLogitGrades, PriorGrades
 
     run, qrels = world.demo.past_run, world.demo.past_qrels
-    vote = [int(sha256(docno.encode()).hexdigest()[:4], 16) % 3 == 0 for docno in qrels["docno"]]
+    vote = pd.util.hash_array(qrels["docno"].to_numpy(dtype=object)) % 3 == 0
     judge = qrels.assign(label=np.where(vote, (qrels["label"] + 1) % 4, qrels["label"]))
-    models = {
-        "cold": ColdGrades(3),
-        "prior": PriorGrades(3),
-        "logit": OrderedLogitGrades(3),
-        "forest": ForestGrades(3, trees=10),
-        "judges": MixtureGrades(JudgeGrades(judge, 3), JudgeGrades(judge.iloc[::2], 3)),
-    }
+    judges = MixtureGrades(JudgeGrades(judge, 3), JudgeGrades(judge.iloc[::2], 3))
+    models = [ColdGrades(3), PriorGrades(3), OrderedLogitGrades(3), ForestGrades(3, trees=10), judges]
     said = {"answers": some_answers()[0].pool}
-    for name, model in models.items():
-        said[name] = (model.fit(run, qrels) if hasattr(model, "fit") else model)(run)
-    return {name: digest(*graded.filter(like="grade_").to_numpy().ravel().tolist()) for name, graded in said.items()}
+    for model in models:
+        said[type(model).__name__] = (model.fit(run, qrels) if hasattr(model, "fit") else model)(run)
+    return {f"grades {name}": [digest(*of.filter(like="grade_").to_numpy().ravel())] for name, of in said.items()}
 
 
 def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
@@ -196,19 +180,18 @@ def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
 
     warnings.simplefilter("ignore")
     world = World()
-    found: dict[str, Any] = {f"grades {name}": [said] for name, said in grade_models(world).items()}
-    for maker in (plans, of_answers, extensions, samples_of_pairs):
-        for name, sample, qrels in maker(world):
-            said = answers(sample, qrels)
-            found[name] = [keys_of(sample), *said]
-            if isinstance(sample, Plan):
-                found[name].append(sample.id)
-                if name.startswith("usual") and len(sample.rankers) > 1:
-                    found[f"ranked {name}"] = [digest(*sample.rank(qrels).groups)]
-                path = (saved or folder) / "plans" / digest(name)
-                if not saved:
-                    sample.save(path)
-                found[f"saved {name}"] = answers(Plan.load(path), qrels) if saved else said
+    found: dict[str, Any] = grade_models(world)
+    for name, sample, qrels in (*plans(world), *other_samples(world)):
+        said = answers(sample, qrels)
+        found[name] = [keys_of(sample), *said]
+        if isinstance(sample, Plan):
+            found[name].append(sample.id)
+            if name.startswith("usual") and len(sample.rankers) > 1:
+                found[f"ranked {name}"] = [digest(*sample.rank(qrels).groups)]
+            path = (saved or folder) / "plans" / digest(name)
+            if not saved:
+                sample.save(path)
+            found[f"saved {name}"] = answers(Plan.load(path), qrels) if saved else said
     return found
 
 

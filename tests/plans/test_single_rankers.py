@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -17,21 +18,27 @@ from pt_active.sampling.document_designs import SINGLES_LOSS, document_design
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.sample import Costs
 
-SINGLE, DIFFERENCE = np.array([1.0, 0.0]), np.array([1.0, -1.0])
 
+@pytest.fixture
+def agreeing(graded: pd.DataFrame) -> Callable[[int], pd.DataFrame]:
+    """The pool, in whose first queries the rankings agree."""
 
-def little_pool() -> pd.DataFrame:
-    """Two queries; the rankings agree on the first document of one, and on the whole of the other."""
-    ranks = {"rank_a": [0, 1, 2, 0, 1], "rank_b": [0, 2, 1, 0, 1]}
-    grades = np.array([[0.3, 0.4, 0.3], [0.5, 0.3, 0.2], [0.6, 0.2, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]])
-    frame = pd.DataFrame({"qid": ["x"] * 3 + ["y"] * 2, "docno": [f"d{z}" for z in range(5)]} | ranks)
-    return pd.concat([frame, pd.DataFrame({f"grade_{g}": grades[:, g] for g in range(3)})], axis=1)
+    def made(queries: int) -> pd.DataFrame:
+        same = graded["qid"].isin(graded["qid"].unique()[:queries])
+        return graded.assign(rank_candidate=graded["rank_candidate"].mask(same, graded["rank_production"]))
+
+    return made
 
 
 @pytest.mark.parametrize("measure", ["DCG@3", "P(rel=1)@2"])
 def test_single_values_and_differences_are_unbiased_by_enumeration(measure: str) -> None:
-    """Over all samples of independently drawn documents, the mean estimate is the truth, and so is its variance."""
-    frame = little_pool()
+    """Over all samples of independently drawn documents, the mean estimate is the truth, and so is its variance.
+
+    The rankings agree on the first document of one of two queries, and on the whole of the other.
+    """
+    frame = pd.DataFrame({"qid": list("xxxyy"), "docno": list("vwxyz")})
+    frame = frame.assign(rank_a=[0, 1, 2, 0, 1], rank_b=[0, 2, 1, 0, 1])
+    frame[["grade_0", "grade_1", "grade_2"]] = np.random.default_rng(0).dirichlet(np.ones(3), 5)
     parsed = parse_measure(measure, max_grade=2)
     pool = Pool.from_frame(frame, parsed)
     graded = graded_pool(pool, parsed, 0.0)
@@ -40,9 +47,8 @@ def test_single_values_and_differences_are_unbiased_by_enumeration(measure: str)
     chance = design.chance(pool.query_of_document)
     seen = np.isfinite(pool.document_cost)
     assert (chance[seen] > 0).all()
-    label = np.array([2, 0, 1, 1, 2])
-    value, mean = graded.seen.form.values[label], pool.grades @ graded.seen.form.values
-    for contrast in (SINGLE, DIFFERENCE):
+    value, mean = graded.seen.form.values[[2, 0, 1, 1, 2]], pool.grades @ graded.seen.form.values
+    for contrast in (np.array([1.0, 0.0]), np.array([1.0, -1.0])):
         gradient = (contrast @ graded.seen.gradients(mean)) * graded.seen.weight[graded.seen.query]
         truth, total, square = float(gradient @ value), 0.0, 0.0
         for drawn in product([0, 1], repeat=5):
@@ -75,9 +81,8 @@ def designs(frame: pd.DataFrame, measure: str, drawing: str, share: float) -> tu
 @pytest.mark.parametrize(
     ("measure", "drawing"), [("DCG@10", "successive"), ("nDCG@10", "depth"), ("nDCG@10", "surprises")]
 )
-def test_differences_lose_little(measure: str, drawing: str, graded: pd.DataFrame) -> None:
-    agreed = graded["qid"].isin(graded["qid"].unique()[:9])
-    frame = graded.assign(rank_candidate=graded["rank_candidate"].where(~agreed, graded["rank_production"]))
+def test_differences_lose_little(measure: str, drawing: str, agreeing) -> None:
+    frame = agreeing(9)
     loss = SINGLES_LOSS["revealed" if measure == "nDCG@10" else "additive"]
     for share, most in ((0.05, 1.2), (0.4, 2.0)):
         served, alone = designs(frame, measure, drawing, share)
@@ -97,10 +102,9 @@ def test_every_ranker_has_an_interval(measure: str, graded: pd.DataFrame, demo) 
         assert np.isfinite(estimate.confidence_interval()).all()
 
 
-def test_a_census_of_the_differences_is_none_of_single_rankers(graded: pd.DataFrame, demo) -> None:
+def test_a_census_of_the_differences_is_none_of_single_rankers(agreeing, demo) -> None:
     """If all that differences depend on is judged, these have no error, and single rankers still do."""
-    agreed = graded["qid"].isin(graded["qid"].unique()[:60])
-    frame = graded.assign(rank_candidate=graded["rank_candidate"].where(~agreed, graded["rank_production"]))
+    frame = agreeing(60)
     plan = Plan.create(frame, None, "nDCG@10", budget=0.98 * len(frame), level="document", seed=3)
     qrels = demo.judge(plan.assessments)
     found = plan.compare(qrels)
