@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from samples import wanted
 
-from pt_active import ColumnCost, Outlook, Plan, UnitCost, measure_values
+from pt_active import Outlook, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -146,13 +146,6 @@ def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, labels, design: s
         found = each.compare(qrels, first="copy", second="candidate")
         assert (found.difference, found.standard_error) == (0, 0)
         assert all(estimate.standard_error > 0 for estimate in each.estimate(qrels).values())
-
-
-def test_costs_are_kept_to(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    lengths = graded.assign(doc_length=pd.util.hash_array(graded["docno"].to_numpy(dtype=object)) % 5 + 1.0)
-    plan = made(lengths, "surprises", cost=ColumnCost("doc_length", per_query=1), budget=600)
-    assert 0.95 * 600 <= plan.tables.manifest.spent <= 600
-    assert plan.compare(wanted(plan, labels)).standard_error > 0
 
 
 def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, graded, demo) -> None:

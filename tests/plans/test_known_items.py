@@ -83,14 +83,3 @@ def test_what_fits_no_class_of_queries_has_no_interval_and_says_so() -> None:
     assert not np.isfinite([state.low, state.high]).any()
     assert f"none   for these 100 queries: {said}" in str(state)
     assert said in str(Report.of(plan, qrels))
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_if_all_is_judged_there_is_no_doubt(number: int) -> None:
-    frame = relevant(number, 30, 10, 0)
-    plan, qrels = planned(frame, "AP", 1.0, 0)
-    found = plan.estimate(qrels)["a"]
-    rank = frame[frame["label"] == 1].sort_values(["qid", "rank_a"])
-    place = rank.groupby("qid").cumcount() + 1
-    assert found.value == pytest.approx(((place / (rank["rank_a"] + 1)).groupby(rank["qid"]).mean()).mean(), abs=1e-12)
-    assert found.confidence_interval() == pytest.approx((found.value, found.value))
