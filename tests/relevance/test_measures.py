@@ -44,10 +44,6 @@ def test_a_mean_score_counts_the_labels_of_its_scale() -> None:
     assert value("Score(low=1)@2") == pytest.approx((1 + 3) / 2)
     assert value("Score(step=0.25)@2") == pytest.approx(0.75 / 2)
     assert value("Score(low=-1)@2") == pytest.approx((-1 + 2) / 2)
-    assert str(parse_measure("Score(low=-1,step=0.5)@1")) == "Score(low=-1,step=0.5)@1"
-    for wrong in ("Score", "Score(step=0)@1", "Score(step=-1)@1"):
-        with pytest.raises(ValueError, match="Score"):
-            parse_measure(wrong)
 
 
 def by_ir_measures(measure: object, run: pd.DataFrame, qrels: pd.DataFrame, provider: object = ir_measures) -> dict:
@@ -56,15 +52,17 @@ def by_ir_measures(measure: object, run: pd.DataFrame, qrels: pd.DataFrame, prov
     return {metric.query_id: metric.value for metric in metrics}
 
 
-EXPONENTIAL = ir_measures.nDCG(gains={grade: 2**grade - 1 for grade in range(4)}) @ 3
-
-
-@pytest.mark.parametrize("measure", ["P@3", "P(rel=2)@3", "RR", "RR(rel=2)", "nDCG@3", "AP", "nDCG(dcg='exp-log2')@3"])
+@pytest.mark.parametrize("measure", ["P@3", "P(rel=2)@3", "RR", "RR(rel=2)", "nDCG@3", "AP"])
 def test_parity_with_ir_measures(measure: str) -> None:
-    """But nDCG with exponential gains needs no Perl here."""
-    theirs = EXPONENTIAL if "exp" in measure else ir_measures.parse_measure(measure)
     found = measure_values(RUN, QRELS, measure).set_index("qid").value
-    assert found.to_dict() == pytest.approx(by_ir_measures(theirs, RUN, QRELS), abs=1e-12)
+    theirs = by_ir_measures(ir_measures.parse_measure(measure), RUN, QRELS)
+    assert found.to_dict() == pytest.approx(theirs, abs=1e-12)
+
+
+def test_ndcg_with_exponential_gains_needs_no_perl() -> None:
+    found = measure_values(RUN, QRELS, "nDCG(dcg='exp-log2')@3").set_index("qid").value
+    theirs = by_ir_measures(ir_measures.nDCG(gains={1: 1, 2: 3, 3: 7}) @ 3, RUN, QRELS)
+    assert found.to_dict() == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
@@ -81,15 +79,11 @@ def test_parity_with_gdeval() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_measures_are_parsed_without_what_python_3_14_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = ["nDCG(dcg='exp-log2')@20", "nDCG(gains={0:0,1:5})@10", "P(rel=2, judged_only=True)@5", "RBP(p=0.8)"]
-    written += ["AP", "IPrec@0.2", "ERR@20", " Judged@10 ", "SetF(beta=0.5)", "Compat(p=0.8)"]
+    written = ["nDCG(dcg='exp-log2')@20", "nDCG(gains={0:0,1:5})@10", "P(rel=2, judged_only=True)@5", "AP", " RR@10 "]
     expected = [ir_measures.parse_measure(each.strip()) for each in written]
     for gone in ("Num", "Str", "NameConstant", "Bytes", "Ellipsis"):
         monkeypatch.delattr(ast, gone, raising=False)
     assert [measures._written(each) for each in written] == expected
-    assert repr(parse_measure("DCG(gain='linear')@5")) == "DCG(gain='linear')@5"
-    with pytest.raises(ValueError, match="did you mean nDCG"):
-        parse_measure("NDGC@10")
 
 
 def test_pt_experiment_takes_our_measures() -> None:
@@ -101,13 +95,14 @@ def test_pt_experiment_takes_our_measures() -> None:
         assert frame[str(measure)][0] == pytest.approx(measure_values(RUN, QRELS, measure).value.mean(), abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", ["RR(rel=2)@4", "Judged@2", "IPrec@0.2", "nDCG@3", "Rprec"])
+@pytest.mark.parametrize("measure", ["RR(rel=2)@4", "Judged@2", "IPrec@0.2", "nDCG@3"])
 def test_ties_are_those_of_trec_eval_by_whatever_ir_measures_computes_a_measure(measure: str) -> None:
+    """A query without judgments has no value."""
     rng = np.random.default_rng(7)
     pairs = pd.DataFrame({"qid": list("1234")}).merge(pd.DataFrame({"docno": list("abcdefgh")}), how="cross")
     run = pairs.assign(score=rng.integers(0, 3, len(pairs)).astype(float))
     qrels = pairs.assign(label=rng.integers(0, 3, len(pairs)))[rng.random(len(pairs)) < 0.7]
-    qrels = qrels[qrels["qid"] != "4"]  # a query without judgments has no value
+    qrels = qrels[qrels["qid"] != "4"]
     ordered = run.sort_values(["qid", "score", "docno"], ascending=[True, False, False])
     untied = ordered.assign(score=-np.arange(len(run), dtype=float))
     expected = by_ir_measures(ir_measures.parse_measure(measure), untied, qrels)
@@ -115,18 +110,13 @@ def test_ties_are_those_of_trec_eval_by_whatever_ir_measures_computes_a_measure(
     assert found.to_dict() == pytest.approx({qid: expected.get(qid, 0.0) for qid in "123"}, abs=1e-12)
 
 
-IN_ORDER = {
-    measure: measure_values(RUN, QRELS, measure).set_index("qid").value.to_dict()
-    for measure in (DCG @ 3, ERR(max_rel=3), ir_measures.nDCG @ 3)
-}
-
-
 @settings(max_examples=5)
 @given(st.permutations(range(len(RUN))), st.permutations(range(len(QRELS))))
 def test_row_order_does_not_matter(run_order: list[int], qrel_order: list[int]) -> None:
-    for measure, expected in IN_ORDER.items():
-        found = measure_values(RUN.iloc[run_order], QRELS.iloc[qrel_order], measure).set_index("qid").value
-        assert found.to_dict() == expected
+    for measure in (DCG @ 3, ir_measures.nDCG @ 3):
+        found = measure_values(RUN.iloc[run_order], QRELS.iloc[qrel_order], measure).sort_values("qid")
+        expected = measure_values(RUN, QRELS, measure).sort_values("qid")
+        assert found["value"].tolist() == expected["value"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -140,6 +130,7 @@ def test_row_order_does_not_matter(run_order: list[int], qrel_order: list[int]) 
         ("DCG(gain='cubic')@10", "gain"),
         ("RBP(p=1.5)@10", "p must lie between 0 and 1"),
         ("P", "cutoff"),
+        *((wrong, "Score") for wrong in ("Score", "Score(step=0)@1", "Score(step=-1)@1")),
         ("ERR(max_rel=0)@3", "max_rel must be at least 1"),
         (ERR(max_rel=2) @ 10, "grade 3 lies above max_rel=2"),
         (17, "must be an ir_measures measure"),
@@ -152,7 +143,7 @@ def test_bad_measures(name: object, message: str) -> None:
 
 
 def test_names_round_trip() -> None:
-    for name in ("DCG@10", "DCG(gain='linear')@5", "ERR(max_rel=3)@20", "RBP(p=0.5)@10", "nDCG@10"):
+    for name in ("DCG@10", "DCG(gain='linear')@5", "ERR(max_rel=3)@20", "RBP(p=0.5)@10", "Score(low=-1,step=0.5)@1"):
         assert str(parse_measure(name)) == name
     for same in ("ERR@20", ERR @ 20, ir_measures.ERR @ 20):
         assert str(parse_measure(same, max_grade=2)) == "ERR(max_rel=2)@20"
@@ -162,8 +153,6 @@ def test_names_round_trip() -> None:
 
 @pytest.mark.parametrize("measure", [DCG @ 10, "nDCG@10", "nDCG(dcg='exp-log2')@10", "P@5"])
 def test_qrels_in_which_nothing_is_judged_have_no_values(measure):
-    run = pd.DataFrame({"qid": ["q"], "docno": ["d"], "score": [1.0]})
-    qrels = pd.DataFrame({"qid": ["q"], "docno": ["d"], "label": [-1]})
-    found = measure_values(run, qrels, measure)
+    found = measure_values(RUN, QRELS.assign(label=-1), measure)
     assert found.columns.tolist() == ["qid", "value"]
     assert found.empty

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import ir_measures
 import numpy as np
@@ -11,8 +12,6 @@ from hypothesis import strategies as st
 
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import document_moments, evaluator, label_moments
-
-# --- the measures as their definitions read, on [(rank, label), ...] sorted by rank ---------------------------------
 
 
 def top(ranked, cutoff):
@@ -38,17 +37,13 @@ def first_relevant(ranked, rel):
 DEFINITIONS = {
     "DCG": lambda ranked: dcg(ranked, lambda y: 2**y - 1),
     "DCG@3": lambda ranked: dcg(top(ranked, 3), lambda y: 2**y - 1),
-    "DCG(gain='linear')": lambda ranked: dcg(ranked, lambda y: y),
     "DCG(gain='linear')@2": lambda ranked: dcg(top(ranked, 2), lambda y: y),
-    "P@4": lambda ranked: sum(y >= 1 for _, y in top(ranked, 4)) / 4,
     "P(rel=2)@3": lambda ranked: sum(y >= 2 for _, y in top(ranked, 3)) / 3,
     "RBP(p=0.7,rel=2)": lambda ranked: sum(0.3 * 0.7 ** (i - 1) for i, y in ranked if y >= 2),
     "RBP(rel=1)@3": lambda ranked: sum(0.2 * 0.8 ** (i - 1) for i, y in top(ranked, 3) if y >= 1),
     "ERR(max_rel=4)": lambda ranked: reciprocal_cascade(ranked, lambda y: (2**y - 1) / 16),
-    "ERR(max_rel=4)@3": lambda ranked: reciprocal_cascade(top(ranked, 3), lambda y: (2**y - 1) / 16),
-    "ERR(max_rel=5)@5": lambda ranked: reciprocal_cascade(top(ranked, 5), lambda y: (2**y - 1) / 32),
+    "ERR(max_rel=5)@3": lambda ranked: reciprocal_cascade(top(ranked, 3), lambda y: (2**y - 1) / 32),
     "RR": lambda ranked: first_relevant(ranked, 1),
-    "RR(rel=3)": lambda ranked: first_relevant(ranked, 3),
     "RR(rel=2)@2": lambda ranked: first_relevant(top(ranked, 2), 2),
 }
 
@@ -57,33 +52,26 @@ def in_order(rank, labels):
     return sorted((int(i), y) for i, y in zip(rank, labels, strict=True) if i > 0)
 
 
-def label_vectors(grades):
-    """All label vectors that can occur, and their probabilities."""
-    possible = [[(y, row[y]) for y in range(len(row)) if row[y] > 0] for row in grades]
-    for combination in itertools.product(*possible):
-        yield [y for y, _ in combination], math.prod(chance for _, chance in combination)
-
-
-def enumerated_moments(definition, ranks, grades):
-    labels, chance = (np.array(part) for part in zip(*label_vectors(grades.tolist()), strict=True))
-    values = np.array([[definition(in_order(rank, row)) for rank in ranks] for row in labels.tolist()], dtype=float)
+def enumerated_moments(values_of, grades):
+    """Mean, covariance and fourth moments of a function of label matrices, over all label vectors."""
+    possible = [np.flatnonzero(row) for row in grades]
+    labels = np.array(list(itertools.product(*possible)))
+    chance = grades[np.arange(len(grades)), labels].prod(axis=1)
+    values = values_of(labels)
     mean = chance @ values
-    return mean, (chance[:, None] * (values - mean)).T @ (values - mean)
+    products = np.einsum("bi,bj->bij", values - mean, values - mean)
+    return mean, np.tensordot(chance, products, 1), np.tensordot(chance, products**2, 1)
 
 
 def random_grades(rng, documents, max_grade):
     return rng.dirichlet(np.full(max_grade + 1, 0.7), size=documents)
 
 
-def random_ranks(rng, systems, documents, longest, gaps=False):
-    """Partially overlapping rankings; with gaps, a third of the ranks has no document."""
-    ranks = np.zeros((systems, documents), dtype=np.int32)
+def random_ranks(rng, systems, documents, longest):
+    """Partially overlapping rankings."""
+    ranks, length = np.zeros((systems, documents), dtype=np.int32), min(longest, documents)
     for rank in ranks:
-        length = min(longest, documents)
-        places = np.arange(1, length + 1)
-        if gaps:
-            places = np.sort(rng.choice(np.arange(1, length + length // 2 + 1), size=length, replace=False))
-        rank[rng.permutation(documents)[:length]] = places
+        rank[rng.permutation(documents)[:length]] = np.arange(1, length + 1)
     return ranks
 
 
@@ -91,55 +79,53 @@ def one_query(ranks):
     return np.array([0, ranks.shape[1]], dtype=np.int64)
 
 
-def assert_exact(name, ranks, grades, **options):
-    moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades, **options)
-    mean, covariance = enumerated_moments(DEFINITIONS[name], ranks, grades)
+def assert_exact(name, ranks, grades):
+    def values_of(labels):
+        return np.array([[DEFINITIONS[name](in_order(rank, row)) for rank in ranks] for row in labels.tolist()])
+
+    moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades)
+    mean, covariance, _ = enumerated_moments(values_of, grades)
     np.testing.assert_allclose(moments.mean[0], mean, rtol=0, atol=1e-12)
     np.testing.assert_allclose(moments.covariance[0], covariance, rtol=0, atol=1e-12)
     assert moments.monte_carlo_error is None
 
 
-# --- exact moments --------------------------------------------------------------------------------------------------
-
 OVERLAPS = {
-    "one system": np.array([[2, 1, 5, 4, 3, 6]]),
-    "two, partial overlap": np.array([[1, 2, 3, 4, 0, 0], [0, 4, 2, 0, 1, 3]]),
-    "two, disjoint": np.array([[1, 2, 3, 0, 0, 0], [0, 0, 0, 2, 3, 1]]),
-    "two, reversed": np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]),
-    "three, partial overlap": np.array([[1, 2, 3, 0, 0, 4], [3, 0, 1, 2, 0, 0], [0, 5, 4, 3, 2, 1]]),
-    "an empty list": np.array([[1, 2, 3, 4], [0, 0, 0, 0]]),
-    "a first empty list": np.array([[0, 0, 0], [3, 1, 2]]),
-    "gaps": np.array([[1, 4, 6, 0, 7], [9, 2, 0, 3, 6]]),
+    "one system": [[2, 1, 5, 4, 3, 6]],
+    "two, partial overlap": [[1, 2, 3, 4, 0, 0], [0, 4, 2, 0, 1, 3]],
+    "two, disjoint": [[1, 2, 3, 0, 0, 0], [0, 0, 0, 2, 3, 1]],
+    "two, reversed": [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]],
+    "three, partial overlap": [[1, 2, 3, 0, 0], [3, 0, 1, 2, 0], [0, 5, 4, 3, 1]],
+    "a first empty list": [[0, 0, 0], [3, 1, 2]],
+    "gaps": [[1, 4, 6, 0, 7], [9, 2, 0, 3, 6]],
 }
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)
-@pytest.mark.parametrize("name", ["DCG@3", "RBP(p=0.7,rel=2)", "ERR(max_rel=4)", "RR(rel=3)"])
-def test_moments_of_each_overlap_equal_enumeration(name, overlap):
-    ranks = OVERLAPS[overlap].astype(np.int32)
+def test_moments_of_each_overlap_equal_enumeration(overlap):
+    ranks = np.array(OVERLAPS[overlap], dtype=np.int32)
     grades = random_grades(np.random.default_rng(5), ranks.shape[1], 3)
-    assert_exact(name, ranks, grades)
+    for name in ("DCG@3", "RBP(p=0.7,rel=2)", "ERR(max_rel=4)", "RR"):
+        assert_exact(name, ranks, grades)
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_moments_of_each_measure_equal_enumeration(name):
     rng = np.random.default_rng(11)
-    for systems, max_grade, documents in [(1, 4, 5), (2, 4, 5), (2, 3, 6), (3, 2, 6)]:
+    for systems, max_grade, documents in [(1, 4, 5), (2, 4, 5), (3, 2, 6)]:
         assert_exact(name, random_ranks(rng, systems, documents, 4), random_grades(rng, documents, max_grade))
 
 
 def test_documents_of_known_grade_and_documents_that_surely_stop_the_reader():
     """Certain grades, the lowest and the highest among them: κ = 0, κ = 1, where nothing may be divided by 1 − κ."""
     ranks = np.array([[1, 2, 3, 4], [4, 3, 2, 1]], dtype=np.int32)
-    for labels in ([0, 0, 0, 0], [4, 4, 4, 4], [0, 3, 0, 1], [2, 0, 4, 0]):
-        for name in DEFINITIONS:
-            assert_exact(name, ranks, np.eye(5)[labels])
+    for labels, name in itertools.product(([0, 0, 0, 0], [4, 4, 4, 4], [2, 0, 4, 1]), DEFINITIONS):
+        assert_exact(name, ranks, np.eye(5)[labels])
     ranks = np.array([[1, 2, 3, 4, 0], [3, 1, 0, 2, 4]], dtype=np.int32)
-    for certain in range(4):
+    for certain, name in itertools.product(range(4), ("RR", "RR(rel=2)@2", "P(rel=2)@3", "ERR(max_rel=4)")):
         grades = random_grades(np.random.default_rng(certain), 5, 3)
         grades[certain] = [0, 0, 0.25, 0.75]
-        for name in ("RR", "RR(rel=2)@2", "P(rel=2)@3", "ERR(max_rel=4)"):
-            assert_exact(name, ranks, grades)
+        assert_exact(name, ranks, grades)
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -151,24 +137,16 @@ def test_the_measure_itself_where_labels_are_known(name):
     np.testing.assert_allclose(values[0], expected, atol=1e-14)
 
 
-# --- properties -----------------------------------------------------------------------------------------------------
-
-EXACT = st.sampled_from(["DCG@3", "P(rel=2)@3", "RBP(p=0.7,rel=2)", "ERR(max_rel=4)@3", "ERR(max_rel=4)", "RR(rel=2)"])
+EXACT = st.sampled_from(["DCG@3", "P(rel=2)@3", "ERR(max_rel=5)@3", "ERR(max_rel=4)", "RR(rel=2)"])
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def random_query(seed, systems=2):
-    rng = np.random.default_rng(seed)
-    documents = int(rng.integers(1, 9))
-    ranks = random_ranks(rng, systems, documents, int(rng.integers(1, documents + 1)))
-    return rng, ranks, random_grades(rng, documents, 4)
 
 
 @settings(max_examples=20, deadline=None)
 @given(EXACT, SEEDS)
 def test_the_order_of_documents_queries_and_systems_does_not_matter(name, seed):
-    rng, ranks, grades = random_query(seed, systems=3)
-    measure, n = parse_measure(name), len(grades)
+    rng, measure = np.random.default_rng(seed), parse_measure(name)
+    n = int(rng.integers(1, 9))
+    ranks, grades = random_ranks(rng, 3, n, int(rng.integers(1, n + 1))), random_grades(rng, n, 4)
     moments = label_moments(measure, one_query(ranks), ranks, grades)
     order, systems = rng.permutation(n), rng.permutation(3).tolist()
     shuffled = np.ascontiguousarray(ranks[systems][:, order])
@@ -180,9 +158,6 @@ def test_the_order_of_documents_queries_and_systems_does_not_matter(name, seed):
     covariance = moments.covariance[0]
     np.testing.assert_array_equal(covariance, covariance.T)
     assert np.linalg.eigvalsh(covariance).min() >= -1e-12
-
-
-# --- measures that are neither additive nor cascade -----------------------------------------------------------------
 
 
 def by_ir_measures(measure, labels, rank):
@@ -204,7 +179,7 @@ GENERIC = ["Bpref", "Bpref(rel=2)", "Success@2", "Success(rel=3)@5", "R@3", "R(r
 def test_measures_of_label_matrices_equal_ir_measures(name):
     rng = np.random.default_rng(14)
     measure = parse_measure(name)
-    for documents, longest in [(1, 1), (5, 3), (9, 9), (30, 20)]:
+    for documents, longest in [(1, 1), (5, 3), (30, 20)]:
         ranks = random_ranks(rng, 2, documents, longest)
         labels = rng.choice(5, size=(12, documents), p=[0.5, 0.2, 0.15, 0.1, 0.05])
         labels[0] = 0
@@ -222,13 +197,8 @@ def test_monte_carlo_moments_are_within_their_error_of_enumeration(name):
     for query in range(3):
         ranks, grades = random_ranks(rng, 2, 6, 4), random_grades(rng, 6, 3)
         moments = label_moments(measure, one_query(ranks), ranks, grades, samples=samples, seed=query)
-        labels, chance = (np.array(part) for part in zip(*label_vectors(grades.tolist()), strict=True))
-        values = evaluator(measure, 3)(labels, ranks)
-        mean = chance @ values
-        centred = values - mean
-        covariance = (chance[:, None] * centred).T @ centred
-        products = centred[:, :, None] * centred[:, None, :]
-        spread = np.sqrt((np.tensordot(chance, products**2, 1) - covariance**2) / samples)
+        mean, covariance, fourth = enumerated_moments(partial(evaluator(measure, 3), ranks=ranks), grades)
+        spread = np.sqrt((fourth - covariance**2) / samples)
         assert (abs(moments.mean[0] - mean) <= 4 * moments.monte_carlo_error[0]).all()
         assert (abs(moments.covariance[0] - covariance) <= 4 * spread).all()
         np.testing.assert_allclose(moments.monte_carlo_error[0], np.sqrt(np.diag(covariance) / samples), rtol=0.1)
