@@ -32,25 +32,20 @@ G = 3
 COLUMNS = [f"grade_{g}" for g in range(G + 1)]
 
 
-def proportional_odds(rng, n, weights=(1.5, -0.7), thresholds=(-1.0, 0.5, 2.0)):
-    """Standard normal features, and labels whose log odds of being at most g are ``θ_g − w·x``."""
-    features = rng.normal(size=(n, len(weights)))
-    below = expit(np.asarray(thresholds) - (features @ weights)[:, None])
+def proportional_odds(rng, n):
+    """Two standard normal features, and labels whose log odds of being at most g are ``θ_g − w·x``."""
+    features = rng.normal(size=(n, 2))
+    below = expit([-1.0, 0.5, 2.0] - (features @ [1.5, -0.7])[:, None])
     return features, (rng.random(n)[:, None] > below).sum(axis=1)
 
 
-def judged_run(seed=0, queries=12, documents=15, unjudged=0.2):
-    """A run whose scores depend on the labels, and qrels with some of the labels."""
-    rng = np.random.default_rng(seed)
-    features, label = proportional_odds(rng, queries * documents)
-    run = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{x:02d}" for x in range(queries)], documents),
-            "docno": [f"d{z:04d}" for z in range(queries * documents)],
-            "score": features @ [1.5, -0.7],
-        }
-    )
-    qrels = run[["qid", "docno"]].assign(label=label)[rng.random(len(run)) > unjudged]
+def judged_run(seed=0, queries=12, documents=15):
+    """A run whose scores depend on the labels, and qrels with four fifths of the labels."""
+    rng, n = np.random.default_rng(seed), queries * documents
+    features, label = proportional_odds(rng, n)
+    run = pd.DataFrame({"qid": np.repeat([f"q{x:02d}" for x in range(queries)], documents)})
+    run = run.assign(docno=[f"d{z:04d}" for z in range(n)], score=features @ [1.5, -0.7])
+    qrels = run[["qid", "docno"]].assign(label=label)[rng.random(n) > 0.2]
     return run, qrels.reset_index(drop=True)
 
 
@@ -59,9 +54,8 @@ def union_of(run, seed=0):
     rng = np.random.default_rng(seed)
     united = run[["qid", "docno"]].copy()
     for name in ("a", "b"):
-        found = rng.random(len(run)) > 0.3
-        score = np.where(found, run["score"] + rng.normal(size=len(run)), np.nan)
-        rank = pd.Series(score).groupby(run["qid"]).rank(ascending=False, method="first") - 1
+        score = (run["score"] + rng.normal(size=len(run))).where(rng.random(len(run)) > 0.3)
+        rank = score.groupby(run["qid"]).rank(ascending=False, method="first") - 1
         united[f"rank_{name}"] = rank.fillna(-1).astype(int)
         united[f"score_{name}"] = score
     return united
@@ -81,7 +75,7 @@ MODELS = {
     "votes of a judge": lambda: JudgeGrades(VOTES, G),
     "mixture": lambda: MixtureGrades(UniformGrades(G), PriorGrades(G), OrderedLogitGrades(G)),
 }
-FITTED = {name: make for name, make in MODELS.items() if name != "uniform"}
+FITTED = [name for name in MODELS if name != "uniform"]
 
 
 @cache
@@ -99,63 +93,56 @@ def of_pairs(graded):
     return graded.sort_values(["qid", "docno"])[COLUMNS].to_numpy()
 
 
-class TestOrderedLogit:
-    def test_gradient(self):
-        rng = np.random.default_rng(1)
-        rest = *proportional_odds(rng, 200), 0.3
-        for start in rng.normal(size=(4, 5)):
-            value, gradient = (lambda p, part=part: fitting.ordered_logit_objective(p, *rest)[part] for part in (0, 1))
-            assert check_grad(value, gradient, start) < 1e-6
-
-    def test_probabilities_are_those_of_the_definition(self):
-        """Also far from the data, where differences would cancel; half a document of each grade is added."""
-        features, labels = proportional_odds(np.random.default_rng(3), 300)
-        model = fitting.fit_ordered_logit(features, labels, 4, prior_scale=1.0)
-        features = np.vstack([features, [[1e6, 0.0], [-1e6, 0.0]]])
-        score = ((features - model.centre) / model.scale) @ model.weights
-        below = np.column_stack([np.zeros(302), expit(model.thresholds - score[:, None]), np.ones(302)])
-        wanted = (300 * np.c_[np.diff(below), np.zeros(302)] + 0.5) / 302.5
-        assert_allclose(model.probabilities(features), wanted, atol=1e-12)
-        narrow = fitting.fit_ordered_logit(features[:300], labels, 3, prior_scale=1e-6)
-        assert_allclose(narrow.probabilities(features)[0], fitting.marginal(labels, 3), atol=1e-6)
-
-    def test_says_so_when_it_stops_early(self):
-        features = np.random.default_rng(0).normal(size=(2000, 46))
-        separable = np.digitize(features[:, 0], [-0.5, 0, 1])
-        with pytest.warns(UserWarning, match="the ordered logit fit stopped early"):
-            fitting.fit_ordered_logit(features, separable, 3, prior_scale=1000.0)
+def test_the_gradient_of_the_ordered_logit():
+    rng = np.random.default_rng(1)
+    rest = *proportional_odds(rng, 200), 0.3
+    for start in rng.normal(size=(4, 5)):
+        value, gradient = (lambda p, part=part: fitting.ordered_logit_objective(p, *rest)[part] for part in (0, 1))
+        assert check_grad(value, gradient, start) < 1e-6
 
 
-class TestCounts:
-    def test_marginal_and_what_it_gives_to_an_absent_grade(self):
-        labels = np.array([0, 0, 2])
-        assert_allclose(fitting.marginal(labels, 3), np.array([2.5, 0.5, 1.5, 0.5]) / 5)
-        wide = fitting.widened(np.array([[2 / 3, 1 / 3]]), np.array([0, 2]), 3, n=3)
-        assert_allclose(wide, [fitting.marginal(labels, 3)])
+def test_probabilities_of_the_ordered_logit_are_those_of_the_definition():
+    """Also far from the data, where differences would cancel; half a document of each grade is added."""
+    features, labels = proportional_odds(np.random.default_rng(3), 300)
+    model = fitting.fit_ordered_logit(features, labels, 4, prior_scale=1.0)
+    features = np.vstack([features, [[1e6, 0.0], [-1e6, 0.0]]])
+    score = ((features - model.centre) / model.scale) @ model.weights
+    below = np.column_stack([np.zeros(302), expit(model.thresholds - score[:, None]), np.ones(302)])
+    wanted = (300 * np.c_[np.diff(below), np.zeros(302)] + 0.5) / 302.5
+    assert_allclose(model.probabilities(features), wanted, atol=1e-12)
+    narrow = fitting.fit_ordered_logit(features[:300], labels, 3, prior_scale=1e-6)
+    assert_allclose(narrow.probabilities(features)[0], fitting.marginal(labels, 3), atol=1e-6)
 
-    def test_band_marginals_by_counting(self):
-        rng = np.random.default_rng(7)
-        ranks, labels, bands = rng.integers(0, 30, 200), rng.integers(0, 3, 200), (1, 5, 20, 1000)
-        assert_array_equal(fitting.rank_band(np.array([1, 2, 5, 6, 2000, 0]), bands), [0, 1, 1, 2, 4, 4])
-        overall = [(sum(labels == g) + 0.5) / (200 + 2) for g in range(4)]
-        got = fitting.band_marginals(ranks, labels, bands, max_grade=3, smoothing=2.5)
-        for b, (low, high) in enumerate([(1, 1), (2, 5), (6, 20), (21, 1000), (0, 0)]):
-            inside = [y for r, y in zip(ranks, labels, strict=True) if low <= r <= high]
-            want = [(inside.count(g) + 2.5 * overall[g]) / (len(inside) + 2.5) for g in range(4)]
-            assert_allclose(got[b], want)
 
-    @pytest.mark.parametrize("kind", ["classifier", "regressor"])
-    def test_forest_by_walking_to_the_leaves(self, kind):
-        features, labels = proportional_odds(np.random.default_rng(9), 120)
-        model = fitting.fit_forest(features, labels, max_grade=4, kind=kind, trees=4, min_leaf=6, seed=3)
-        new = np.random.default_rng(10).normal(size=(7, 2))
-        prior = fitting.marginal(labels, 4)
-        for row, got in zip(new, model.probabilities(new), strict=True):
-            total = np.zeros(5)
-            for tree in model.forest.estimators_:
-                inside = labels[tree.apply(features) == tree.apply(row[None, :])[0]]
-                total += np.array([(sum(inside == g) + prior[g]) / (len(inside) + 1) for g in range(5)])
-            assert_allclose(got, total / 4)
+def test_the_ordered_logit_says_so_when_it_stops_early():
+    features = np.random.default_rng(0).normal(size=(1000, 46))
+    separable = np.digitize(features[:, 0], [-0.5, 0, 1])
+    with pytest.warns(UserWarning, match="the ordered logit fit stopped early"):
+        fitting.fit_ordered_logit(features, separable, 3, prior_scale=1000.0)
+
+
+def test_band_marginals_by_counting():
+    rng = np.random.default_rng(7)
+    ranks, labels, bands = rng.integers(0, 30, 200), rng.integers(0, 3, 200), (1, 5, 20, 1000)
+    assert_array_equal(fitting.rank_band(np.array([1, 2, 5, 6, 2000, 0]), bands), [0, 1, 1, 2, 4, 4])
+    overall = (np.bincount(labels, minlength=4) + 0.5) / (200 + 2)
+    got = fitting.band_marginals(ranks, labels, bands, max_grade=3, smoothing=2.5)
+    for b, (low, high) in enumerate([(1, 1), (2, 5), (6, 20), (21, 1000), (0, 0)]):
+        inside = np.bincount(labels[(low <= ranks) & (ranks <= high)], minlength=4)
+        assert_allclose(got[b], (inside + 2.5 * overall) / (inside.sum() + 2.5))
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_forest_by_walking_to_the_leaves(kind):
+    features, labels = proportional_odds(np.random.default_rng(9), 120)
+    model = fitting.fit_forest(features, labels, max_grade=4, kind=kind, trees=4, min_leaf=6, seed=3)
+    new = np.random.default_rng(10).normal(size=(7, 2))
+    total = np.zeros((7, 5))
+    for tree in model.forest.estimators_:
+        for row, leaf in enumerate(tree.apply(new)):
+            inside = np.bincount(labels[tree.apply(features) == leaf], minlength=5)
+            total[row] += (inside + fitting.marginal(labels, 4)) / (inside.sum() + 1)
+    assert_allclose(model.probabilities(new), total / 4)
 
 
 def test_reliability():
@@ -169,207 +156,156 @@ def test_reliability():
     assert_allclose(table["observed"], [0, 0.5, 0.5, 1])
 
 
-class TestFeatures:
-    def test_by_hand(self):
-        frame = pd.DataFrame(
-            {
-                "qid": ["1", "1", "1", "2"],
-                "docno": ["a", "b", "c", "a"],
-                "rank_x": [0, 1, -1, 0],
-                "score_x": [5.0, 3.0, np.nan, 7.0],
-                "rank_y": [-1, 0, 3, -1],
-                "score_y": [np.nan, 2.0, 1.0, np.nan],
-            }
-        )
-        want = [[1, 1, 1, 1, 0.5], [1, 0.75, 1, 0.5, 1], [0.25, 0.25, 0, 0, 0.5], [1, 1, 0.5, 0.5, 0.5]]
-        assert_allclose(run_features(frame), want)
-        assert_array_equal(best_rank(frame), [1, 1, 4, 1])
-        nowhere = frame.assign(rank_x=-1, rank_y=-1)
-        assert not run_features(nowhere).any()
-        assert not best_rank(nowhere).any()
-
-    @pytest.mark.parametrize(
-        ("frame", "message"),
-        [
-            (UNION.assign(rank_a=0.5), r"run 'a': document 'd0000' of query 'q00' has rank 0.5"),
-            (UNION.assign(score_b=np.nan), "no finite score"),
-            (RUN.assign(score=np.inf), "expected a score that is a finite number"),
-            (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"the same width, got 1, 2"),
-            (RUN.assign(features=[np.array([np.nan])] * len(RUN)), "finite numbers; those of 180"),
-            (pd.concat([RUN, RUN]), "occurs more than once"),
-        ],
-    )
-    def test_errors(self, frame, message):
-        with pytest.raises(ValueError, match=message):
-            document_features(frame)
+def test_features_by_hand():
+    frame = pd.DataFrame({"qid": ["1", "1", "1", "2"], "docno": list("abca"), "rank_x": [0, 1, -1, 0]})
+    frame = frame.assign(score_x=[5, 3, np.nan, 7], rank_y=[-1, 0, 3, -1], score_y=[np.nan, 2, 1, np.nan])
+    want = [[1, 1, 1, 1, 0.5], [1, 0.75, 1, 0.5, 1], [0.25, 0.25, 0, 0, 0.5], [1, 1, 0.5, 0.5, 0.5]]
+    assert_allclose(run_features(frame), want)
+    assert_array_equal(best_rank(frame), [1, 1, 4, 1])
+    nowhere = frame.assign(rank_x=-1, rank_y=-1)
+    assert not run_features(nowhere).any()
+    assert not best_rank(nowhere).any()
 
 
-class TestEveryModel:
-    @pytest.mark.parametrize("name", MODELS)
-    @settings(max_examples=2, deadline=None)
-    @given(seed=st.integers(0, 10**6), union=st.booleans())
-    def test_properties(self, name, seed, union):
-        """Probabilities that the order of rows does not change, in place of former ones; all else stays."""
-        run, qrels = judged_run(seed, queries=4, documents=8)
-        model = fitted_to(name, run, qrels)
-        plain = (union_of(run, seed) if union else run).assign(text="x").set_index(np.arange(len(run))[::-1] * 3)
-        frame = plain.assign(grade_0=0.5, grade_9=0.5)
-        before = frame.copy(deep=True)
-        graded = model.transform(frame)
-        assert_frame_equal(frame, before)
-        assert_frame_equal(graded.drop(columns=COLUMNS), plain)
-        probabilities = graded[COLUMNS].to_numpy()
-        assert ((probabilities > 0) & (probabilities <= 1)).all()
-        assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
-        order = np.random.default_rng(seed).permutation(len(run))
-        again = fitted_to(name, run.iloc[order], qrels.iloc[::-1]).transform(plain.iloc[order])
-        assert_array_equal(of_pairs(again), of_pairs(graded))
-
-    @pytest.mark.parametrize("name", FITTED)
-    def test_a_pipeline_fits_it_and_ends_in_it(self, name):
-        """Its arguments are not changed, and it must be fitted."""
-        topics = pd.DataFrame({"qid": RUN["qid"].unique(), "query": "words"})
-        model, fresh = MODELS[name](), MODELS[name]()
-        pipeline = pt.Transformer.from_df(RUN) >> model
-        if "judge" not in name:
-            with pytest.raises(RuntimeError, match="has not been fitted: call fit"):
-                pipeline(topics)
-        pipeline.fit(topics, QRELS, topics, QRELS)
-        assert_array_equal(of_pairs(pipeline(topics)), of_pairs(fitted(name).transform(RUN)))
-        kept = {key: value for key, value in vars(fresh).items() if key not in ("judge", "models")}
-        assert {key: vars(model)[key] for key in kept} == kept
-
-    @pytest.mark.parametrize("name", MODELS)
-    def test_empty_frames_tell_the_columns(self, name):
-        graded = MODELS[name]().transform(RUN.iloc[:0])
-        assert list(graded.columns) == [*RUN.columns, *COLUMNS]
-        assert pt.inspect.transformer_outputs(MODELS[name](), list(UNION.columns)) == [*UNION.columns, *COLUMNS]
-
-    @pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "votes of a judge"])
-    def test_bad_training_data(self, name):
-        with pytest.raises(ValueError, match="highest grade, 3"):
-            MODELS[name]().fit(RUN, QRELS.assign(label=4))
-        with pytest.raises(ValueError, match=r"no document .* \(180 documents, .* do qid .* match\? .*'q00'.*'other'"):
-            MODELS[name]().fit(RUN, pd.DataFrame({"qid": ["other"], "docno": ["d0000"], "label": [1]}))
-        with pytest.raises(ValueError, match="max_grade must be a whole number from 1 to 1000"):
-            UniformGrades(0).transform(RUN)
-        with pytest.raises(ValueError, match=r"the training run: .* duplicate rows"):
-            MODELS[name]().fit(pd.concat([RUN, RUN]), QRELS)
-        with pytest.raises(pt.validate.InputValidationError):
-            MODELS[name]().fit(RUN.drop(columns="docno"), QRELS)
-
-    @pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "labels of a judge"])
-    def test_grades_that_never_occur_keep_some_probability(self, name):
-        only = QRELS.assign(label=2)
-        probabilities = fitted_to(name, RUN, only).transform(RUN)[COLUMNS].to_numpy()
-        assert (probabilities[:, [0, 1, 3]] > 0).all()
-        assert (probabilities[:, [0, 1, 3]] < 0.01).all()
-
-    def test_judged_and_unjudged_documents_are_counted(self):
-        labels = QRELS.assign(label=np.where(np.arange(len(QRELS)) == 0, -1, QRELS["label"]))
-        model = PriorGrades(G).fit(RUN, labels)
-        assert (model.n_judged_, model.n_unjudged_) == (len(QRELS) - 1, len(RUN) - len(QRELS) + 1)
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (UNION.assign(rank_a=0.5), r"run 'a': document 'd0000' of query 'q00' has rank 0.5"),
+        (UNION.assign(score_b=np.nan), "no finite score"),
+        (RUN.assign(score=np.inf), "expected a score that is a finite number"),
+        (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"the same width, got 1, 2"),
+        (RUN.assign(features=[np.array([np.nan])] * len(RUN)), "finite numbers; those of 180"),
+        (pd.concat([RUN, RUN]), "occurs more than once"),
+    ],
+)
+def test_features_that_are_refused(frame, message):
+    with pytest.raises(ValueError, match=message):
+        document_features(frame)
 
 
-BAD_BANDS = (3, 1), (0, 1), (1.5,), (1, 1)
+def test_given_features_need_no_scores():
+    frame = RUN[["qid", "docno"]].assign(features=[np.array([s]) for s in RUN["score"]])
+    assert len(OrderedLogitGrades(G).fit(frame, QRELS).transform(frame)) == len(frame)
+    assert_array_equal(document_features(frame), RUN[["score"]])
+    with pytest.raises(ValueError, match="OrderedLogitGrades was fitted on 5 features a document, got 1"):
+        fitted("logit").transform(frame)
 
 
-class TestFeatureModels:
-    def test_other_features_than_in_training(self):
-        with pytest.raises(ValueError, match="OrderedLogitGrades was fitted on 5 features a document, got 2"):
-            fitted("logit").transform(RUN.assign(features=[np.ones(2)] * len(RUN)))
-
-    def test_given_features_need_no_scores(self):
-        frame = RUN[["qid", "docno"]].assign(features=[np.array([s]) for s in RUN["score"]])
-        assert len(OrderedLogitGrades(G).fit(frame, QRELS).transform(frame)) == len(frame)
-        given_features = list(np.arange(2.0 * len(RUN)).reshape(-1, 2))
-        assert_array_equal(document_features(RUN.assign(features=given_features)), np.array(given_features))
-
-    @pytest.mark.parametrize(
-        ("model", "message"),
-        [
-            (ForestGrades(G, kind="tree"), "unknown kind of forest 'tree'; it is one of classifier, regressor"),
-            (OrderedLogitGrades(G, prior_scale=0), "prior_scale must be a positive, finite number, got 0"),
-            *((PriorGrades(G, bands=bands), "bands must be increasing ranks from 1") for bands in BAD_BANDS),
-            *((PriorGrades(G, smoothing=s), "smoothing must be a positive, finite") for s in (0, -1, np.inf, np.nan)),
-        ],
-    )
-    def test_bad_arguments(self, model, message):
-        one_query = RUN[RUN["qid"] == "q00"]
-        with pytest.raises(ValueError, match=message):
-            model.fit(one_query, QRELS)
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=2, deadline=None)
+@given(seed=st.integers(0, 10**6), union=st.booleans())
+def test_properties(name, seed, union):
+    """Probabilities that the order of rows does not change, in place of former ones; all else stays."""
+    run, qrels = judged_run(seed, queries=4, documents=8)
+    model = fitted_to(name, run, qrels)
+    plain = (union_of(run, seed) if union else run).assign(text="x").set_index(np.arange(len(run))[::-1] * 3)
+    frame = plain.assign(grade_0=0.5, grade_9=0.5)
+    before = frame.copy(deep=True)
+    graded = model.transform(frame)
+    assert_frame_equal(frame, before)
+    assert_frame_equal(graded.drop(columns=COLUMNS), plain)
+    assert pt.inspect.transformer_outputs(MODELS[name](), list(plain.columns)) == list(graded.columns)
+    probabilities = graded[COLUMNS].to_numpy()
+    assert ((probabilities > 0) & (probabilities <= 1)).all()
+    assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    order = np.random.default_rng(seed).permutation(len(run))
+    again = fitted_to(name, run.iloc[order], qrels.iloc[::-1]).transform(plain.iloc[order])
+    assert_array_equal(of_pairs(again), of_pairs(graded))
 
 
-class TestJudge:
-    def test_by_hand(self):
-        run = pd.DataFrame({"qid": "1", "docno": list("abcd")})
-        qrels = pd.DataFrame({"qid": "1", "docno": list("abc"), "label": [1, 0, 1]})
-        votes = pd.DataFrame({"qid": "1", "docno": list("abe"), "votes_0": [1, 3, 1], "votes_1": [3, 1, 1]})
-        model = JudgeGrades(votes, max_grade=1, smoothing=2).fit(run, qrels)
-        marginal = np.array([1.5, 2.5]) / 4
-        confusion = np.array([[0.75 + 0.75, 0.25 + 1.25], [0.25 + 0.75, 0.75 + 1.25]]) / 3
-        assert_allclose(model.marginal_, marginal)
-        assert_allclose(model.confusion_, confusion)
-        want = [[0.25, 0.75] @ confusion, [0.75, 0.25] @ confusion, marginal, marginal]
-        assert_allclose(model.transform(run)[["grade_0", "grade_1"]], rounded_grades(np.array(want)))
-
-    @pytest.mark.parametrize(
-        ("judge", "message"),
-        [
-            (QRELS.assign(docno="x" + QRELS["docno"]), "is in the judge's frame; do qid and docno match"),
-            (QRELS.assign(label=0.5), "the judge's labels: .* whole number"),
-            (QRELS[["qid", "docno"]], "needs qid, docno and either label or votes_0"),
-            (VOTES.drop(columns="votes_0"), "must run from votes_0 without a gap"),
-            (VOTES.assign(votes_1=-1), "must be finite and not negative; those of"),
-            (pd.concat([VOTES, VOTES]), "the judge's frame: .* duplicate rows"),
-        ],
-    )
-    def test_bad_judges(self, judge, message):
-        with pytest.raises(ValueError, match=message):
-            JudgeGrades(judge, G).fit(RUN, QRELS)
+@pytest.mark.parametrize("name", FITTED)
+def test_a_pipeline_fits_it_and_ends_in_it(name):
+    """Its arguments are not changed, and it must be fitted."""
+    topics = pd.DataFrame({"qid": RUN["qid"].unique(), "query": "words"})
+    model, fresh = MODELS[name](), MODELS[name]()
+    pipeline = pt.Transformer.from_df(RUN) >> model
+    if "judge" not in name:
+        with pytest.raises(RuntimeError, match="has not been fitted: call fit"):
+            pipeline(topics)
+    pipeline.fit(topics, QRELS, topics, QRELS)
+    assert_array_equal(of_pairs(pipeline(topics)), of_pairs(fitted(name).transform(RUN)))
+    kept = {key: value for key, value in vars(fresh).items() if key not in ("judge", "models")}
+    assert {key: vars(model)[key] for key in kept} == kept
 
 
-class TestMixture:
-    def test_is_the_mean(self):
-        names = ("prior", "logit", "votes of a judge")
-        mixture = MixtureGrades(*(MODELS[name]() for name in names)).fit(RUN, QRELS)
-        parts = [fitted(name).transform(UNION)[COLUMNS].to_numpy() for name in names]
-        assert_allclose(mixture.transform(UNION)[COLUMNS], rounded_grades(np.mean(parts, axis=0)))
-
-    @pytest.mark.parametrize(
-        ("models", "message"),
-        [
-            ((), "at least one model"),
-            ((UniformGrades(2), UniformGrades(3)), r"the same highest grade, got \[2, 3\]"),
-            ((pt.Transformer.identity(),), "adds no columns grade_0"),
-            ((pt.apply.generic(lambda run: run.iloc[1:]) >> UniformGrades(3),), "must keep all rows and their order"),
-        ],
-    )
-    def test_errors(self, models, message):
-        with pytest.raises(ValueError, match=message):
-            MixtureGrades(*models).transform(RUN)
+@pytest.mark.parametrize("name", ["logit", "votes of a judge"])
+def test_bad_training_data(name):
+    model, other = MODELS[name](), pd.DataFrame({"qid": ["other"], "docno": ["d0000"], "label": [1]})
+    with pytest.raises(ValueError, match="highest grade, 3"):
+        model.fit(RUN, QRELS.assign(label=4))
+    with pytest.raises(ValueError, match=r"no document .* \(180 documents, .* do qid .* match\? .*'q00'.*'other'"):
+        model.fit(RUN, other)
+    with pytest.raises(ValueError, match=r"the training run: .* duplicate rows"):
+        model.fit(pd.concat([RUN, RUN]), QRELS)
+    with pytest.raises(pt.validate.InputValidationError):
+        model.fit(RUN.drop(columns="docno"), QRELS)
 
 
-class TestReport:
-    def test_numbers_are_those_of_the_judged_documents(self):
-        graded = fitted("logit").transform(RUN)
-        report = GradeReport.of(graded, QRELS)
-        both = graded.merge(QRELS, on=["qid", "docno"])
-        table = fitting.reliability(both[COLUMNS].to_numpy(), both["label"].to_numpy())
-        assert (report.n_judged, report.n_unjudged) == (len(QRELS), len(RUN) - len(QRELS))
-        assert report.likelihood == pytest.approx(
-            np.exp(np.mean([np.log(row[f"grade_{row['label']}"]) for _, row in both.iterrows()]))
-        )
-        assert_allclose(report.reliability["observed"], table["observed"])
+@pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "labels of a judge"])
+def test_grades_that_never_occur_keep_some_probability(name):
+    graded = fitted_to(name, RUN, QRELS.assign(label=2)).transform(RUN)
+    assert graded[["grade_0", "grade_1", "grade_3"]].stack().between(0, 0.01, inclusive="neither").all()
 
-    def test_errors(self):
-        with pytest.raises(ValueError, match="no columns grade_0"):
-            GradeReport.of(RUN, QRELS)
-        with pytest.raises(ValueError, match="no document of the graded frame has a label \\(180 documents,"):
-            GradeReport.of(UniformGrades(G).transform(RUN), QRELS.assign(qid="x"))
-        for wrong in (np.nan, -0.25, 0.5):
-            with pytest.raises(ValueError, match="sum to 1; those of 180 documents do not"):
-                GradeReport.of(UniformGrades(G).transform(RUN).assign(grade_1=wrong), QRELS)
+
+def test_judged_and_unjudged_documents_are_counted():
+    labels = QRELS.assign(label=QRELS["label"].where(QRELS.index != 0, -1))
+    model = PriorGrades(G).fit(RUN, labels)
+    assert (model.n_judged_, model.n_unjudged_) == (len(QRELS) - 1, len(RUN) - len(QRELS) + 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ForestGrades(G, kind="tree"), "unknown kind of forest 'tree'; it is one of classifier, regressor"),
+        (OrderedLogitGrades(G, prior_scale=0), "prior_scale must be a positive, finite number, got 0"),
+        (PriorGrades(0), "max_grade must be a whole number from 1 to 1000"),
+        *((PriorGrades(G, bands=bands), "bands must be increasing ranks") for bands in ((3, 1), (0, 1), (1.5,))),
+        *((PriorGrades(G, smoothing=s), "smoothing must be a positive, finite") for s in (0, -1, np.inf, np.nan)),
+        (JudgeGrades(QRELS.assign(docno="x" + QRELS["docno"]), G), "is in the judge's frame; do qid and docno match"),
+        (JudgeGrades(QRELS.assign(label=0.5), G), "the judge's labels: .* whole number"),
+        (JudgeGrades(QRELS[["qid", "docno"]], G), "needs qid, docno and either label or votes_0"),
+        (JudgeGrades(VOTES.drop(columns="votes_0"), G), "must run from votes_0 without a gap"),
+        (JudgeGrades(VOTES.assign(votes_1=-1), G), "must be finite and not negative; those of"),
+        (JudgeGrades(pd.concat([VOTES, VOTES]), G), "the judge's frame: .* duplicate rows"),
+    ],
+)
+def test_bad_arguments(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(RUN, QRELS)
+
+
+def test_a_judge_by_hand():
+    run = pd.DataFrame({"qid": "1", "docno": list("abcd")})
+    qrels = pd.DataFrame({"qid": "1", "docno": list("abc"), "label": [1, 0, 1]})
+    votes = pd.DataFrame({"qid": "1", "docno": list("abe"), "votes_0": [1, 3, 1], "votes_1": [3, 1, 1]})
+    model = JudgeGrades(votes, max_grade=1, smoothing=2).fit(run, qrels)
+    marginal = np.array([1.5, 2.5]) / 4
+    confusion = np.array([[0.75 + 0.75, 0.25 + 1.25], [0.25 + 0.75, 0.75 + 1.25]]) / 3
+    assert_allclose(model.marginal_, marginal)
+    assert_allclose(model.confusion_, confusion)
+    want = [[0.25, 0.75] @ confusion, [0.75, 0.25] @ confusion, marginal, marginal]
+    assert_allclose(model.transform(run)[["grade_0", "grade_1"]], rounded_grades(np.array(want)))
+
+
+def test_a_mixture_is_the_mean():
+    names = ("prior", "logit", "votes of a judge")
+    mixture = MixtureGrades(*(MODELS[name]() for name in names)).fit(RUN, QRELS)
+    parts = [fitted(name).transform(UNION)[COLUMNS].to_numpy() for name in names]
+    assert_allclose(mixture.transform(UNION)[COLUMNS], rounded_grades(np.mean(parts, axis=0)))
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        ((), "at least one model"),
+        ((UniformGrades(2), UniformGrades(3)), r"the same highest grade, got \[2, 3\]"),
+        ((pt.Transformer.identity(),), "adds no columns grade_0"),
+        ((pt.apply.generic(lambda run: run.iloc[1:]) >> UniformGrades(3),), "must keep all rows and their order"),
+    ],
+)
+def test_mixtures_that_are_refused(models, message):
+    with pytest.raises(ValueError, match=message):
+        MixtureGrades(*models).transform(RUN)
 
 
 TestUniformTransformer = pt.testing.transformer_test_class(MODELS["uniform"])
@@ -390,3 +326,30 @@ def test_cold_grades_fall_with_the_rank():
     above = [[1, *(1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)), 0] for rank in (1, 2)]
     assert_allclose(graded[COLUMNS], rounded_grades(-np.diff(above)), rtol=1e-12)
     assert ColdGrades(3).described() == "Grade model: none, so grades are guessed from ranks alone"
+
+
+def test_a_report_has_the_numbers_of_the_judged_documents():
+    graded = fitted("logit").transform(RUN)
+    report = GradeReport.of(graded, QRELS)
+    both = graded.merge(QRELS, on=["qid", "docno"])
+    grades, labels = both[COLUMNS].to_numpy(), both["label"].to_numpy()
+    assert (report.n_judged, report.n_unjudged) == (len(QRELS), len(RUN) - len(QRELS))
+    assert report.likelihood == pytest.approx(np.exp(np.log(grades[np.arange(len(labels)), labels]).mean()))
+    assert_allclose(report.reliability["observed"], fitting.reliability(grades, labels)["observed"])
+
+
+UNIFORM = UniformGrades(G).transform(RUN)
+
+
+@pytest.mark.parametrize(
+    ("graded", "qrels", "message"),
+    [
+        (RUN, QRELS, "no columns grade_0"),
+        (UNIFORM, QRELS.assign(qid="x"), "no document of the graded frame has a label \\(180 documents,"),
+        *((UNIFORM.assign(grade_1=wrong), QRELS, "sum to 1; those of 180 documents do not") for wrong in (np.nan, 0.5)),
+        (UNIFORM.assign(grade_1=-0.25, grade_2=0.75), QRELS, "sum to 1; those of 180 documents do not"),
+    ],
+)
+def test_reports_that_are_refused(graded, qrels, message):
+    with pytest.raises(ValueError, match=message):
+        GradeReport.of(graded, qrels)

@@ -5,23 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.special import expit
 
 from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line, recalibration_objective
-
-
-def binary(chance: np.ndarray) -> np.ndarray:
-    return np.column_stack([1 - chance, chance])
-
-
-RHO = np.array([0.05, 0.3, 0.45, 0.62, 0.8, 0.99])
 
 
 def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """An overconfident and biased predictor: logit P = 0.7 + 0.5 logit f."""
     rng = np.random.default_rng(seed)
     score = rng.normal(size=n) * 2
-    truth = 1 / (1 + np.exp(-(0.7 + 0.5 * score)))
-    return binary(1 / (1 + np.exp(-score))), (rng.random(n) < truth).astype(int), truth
+    truth, said = expit(0.7 + 0.5 * score), expit(score)
+    return np.column_stack([1 - said, said]), (rng.random(n) < truth).astype(int), truth
 
 
 def test_the_gradient_is_that_of_the_objective() -> None:
@@ -75,17 +69,20 @@ def test_a_line_is_the_weighted_least_squares_one() -> None:
     slope, intercept = np.polyfit(model[:20], values[:20], 1, w=np.sqrt(weights[:20]))
     np.testing.assert_allclose(recalibrated_line(model, values, weights), intercept + slope * model, atol=1e-12)
     assert recalibrated_line(model, np.full(30, np.nan), weights) is model
-    assert recalibrated_line(np.ones(3), np.arange(3.0), np.ones(3)) is not None
+    np.testing.assert_allclose(recalibrated_line(np.ones(3), np.arange(3.0), np.ones(3)), 1)
+    with pytest.raises(ValueError, match="weights of labels must be positive"):
+        recalibrated_line(model, values, np.full(30, np.nan))
 
 
-def test_bad_arguments() -> None:
-    grades = binary(RHO)
-    labels = np.array([0, 1, -1, -1, -1, -1])
-    with pytest.raises(ValueError, match="labels must not be above the highest grade, 1, got 2"):
-        recalibrated_grades(grades, labels + (labels == 1), np.ones(6))
-    with pytest.raises(ValueError, match="weights of labels must be positive"):
-        recalibrated_grades(grades, labels, np.zeros(6))
-    with pytest.raises(ValueError, match="prior_scale must be a positive number, got 0"):
-        recalibrated_grades(grades, labels, np.ones(6), prior_scale=0)
-    with pytest.raises(ValueError, match="weights of labels must be positive"):
-        recalibrated_line(RHO, RHO, np.full(6, np.nan))
+@pytest.mark.parametrize(
+    ("label", "weight", "prior_scale", "message"),
+    [
+        (2, 1, 1.0, "labels must not be above the highest grade, 1, got 2"),
+        (1, 0, 1.0, "weights of labels must be positive"),
+        (1, 1, 0, "prior_scale must be a positive number, got 0"),
+    ],
+)
+def test_bad_arguments(label: int, weight: float, prior_scale: float, message: str) -> None:
+    grades, labels = distorted(6, 1)[0], np.array([0, label, -1, -1, -1, -1])
+    with pytest.raises(ValueError, match=message):
+        recalibrated_grades(grades, labels, np.full(6, weight), prior_scale=prior_scale)
