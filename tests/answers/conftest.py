@@ -1,5 +1,3 @@
-"""What the tests of answers share."""
-
 import sys
 from pathlib import Path
 

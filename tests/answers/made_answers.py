@@ -5,34 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-ITEMS = 120
 
-
-def made(items: int = ITEMS, better: float = 0.4, runs: int = 1, noise: float = 0.1, seed: int = 0) -> pd.DataFrame:
+def made(items: int = 120, better: float = 0.4, runs: int = 1, noise: float = 0.1) -> pd.DataFrame:
     """``item, system, run, question, answer, cluster``, people's ``truth`` and a judge's ``score``, both 0 or 1."""
-    rng = np.random.default_rng(seed)
-    shape = (items, 2, runs)
+    rng, shape = np.random.default_rng(0), (items, 2, runs)
     latent = rng.normal(size=(items, 1, 1)) + rng.normal(size=shape) + np.array([better, 0.0])[None, :, None]
     truth = (latent > 0).astype(int)
-    wrong = rng.random(shape) < noise
-    rows = [
-        {
-            "item": f"i{x}",
-            "system": ("new", "old")[s],
-            "run": r,
-            "question": f"question {x}",
-            "answer": f"answer {x} {s} {r}",
-            "cluster": f"c{x // 2}",
-            "truth": truth[x, s, r],
-            "score": int(truth[x, s, r] ^ wrong[x, s, r]),
-        }
-        for x in range(items)
-        for s in range(2)
-        for r in range(runs)
-    ]
-    return pd.DataFrame(rows)
+    score = truth ^ (rng.random(shape) < noise)
+    rows = [(x, s, r, truth[x, s, r], score[x, s, r]) for x, s, r in np.ndindex(shape)]
+    table = pd.DataFrame(rows, columns=["x", "s", "run", "truth", "score"])
+    number = table[["x", "s", "run"]].astype(str)
+    return table.assign(
+        item="i" + number["x"],
+        system=table["s"].map({0: "new", 1: "old"}),
+        question="question " + number["x"],
+        answer="answer " + number["x"] + " " + number["s"] + " " + number["run"],
+        cluster="c" + (table["x"] // 2).astype(str),
+    ).drop(columns=["x", "s"])
 
 
 def true_scores(table: pd.DataFrame) -> pd.DataFrame:
     """What people say, as `Answers.labels` takes it."""
     return table.drop(columns="score").rename(columns={"truth": "score"})
+
+
+def preferred(table: pd.DataFrame) -> pd.DataFrame:
+    """``item, score``: 1 where the answer of the system new is better."""
+    by_item = table.pivot(index="item", columns="system", values="truth")
+    return (by_item["new"] - by_item["old"]).rename("score").reset_index()

@@ -22,37 +22,29 @@ def site_for(table: pd.DataFrame, scale: str, folder: Path) -> Site:
 
 def page_of(table: pd.DataFrame, scale: str, folder: Path) -> tuple[str, str]:
     """The page of a judge, and what it is filled with."""
-    folder.mkdir(exist_ok=True)
     site = site_for(table, scale, folder)
     client = TestClient(site.application())
-    shown = tuple(client.get(f"{link(site, 'ann')}{name}").text for name in ("", "work"))
+    page, work = (client.get(f"{link(site, 'ann')}{name}").text for name in ("", "work"))
     site.campaign.store.close()
-    return shown
+    return page, work
 
 
-def test_judges_give_the_scores_of_the_scale_and_no_other(tmp_path: Path) -> None:
-    page, _ = page_of(made(10), "1-5", tmp_path / "five")
-    assert re.findall(r'data-grade="(\d)"', page) == ["1", "2", "3", "4", "5"]
-    assert 'data-grades="6"' in page
-    assert re.findall(r'data-grade="(\d)"', page_of(made(10), "0-1", tmp_path / "two")[0]) == ["0", "1"]
+@pytest.mark.parametrize("scale", ["1-5", "0-1"])
+def test_judges_give_the_scores_of_the_scale_and_no_other(scale: str, tmp_path: Path) -> None:
+    page, _ = page_of(made(10), scale, tmp_path)
+    first, last = map(int, scale.split("-"))
+    assert re.findall(r'data-grade="(\d)"', page) == [str(score) for score in range(first, last + 1)]
+    assert f'data-grades="{last + 1}"' in page
 
 
-def test_judges_see_question_and_reference_and_not_the_system(tmp_path: Path) -> None:
-    table = made(10).assign(reference="the truth", system=lambda t: "secret-" + t["system"])
-    page, work = page_of(table, "0-1", tmp_path)
+def test_judges_see_texts_as_they_are_and_not_the_system_and_pages_speak_of_answers(tmp_path: Path) -> None:
+    table = made(10).assign(reference="the truth", question="Which query finds the document?")
+    page, work = page_of(table.assign(system="secret-" + table["system"]), "0-1", tmp_path)
     assert "Reference answer: the truth" in work
-    assert "secret-" not in page + work
-
-
-def test_pages_speak_of_answers_and_a_users_own_texts_stay(tmp_path: Path) -> None:
-    html, work = page_of(made(10).assign(question="Which query finds the document?"), "0-1", tmp_path)
-    body = html.partition("<body")[2]
-    assert not re.search(
-        r"\b([Dd]ocuments?|quer(y|ies)|[Gg]rades?)\b",
-        re.sub(r'(?:id|href|class|aria-labelledby|data-grades?)="[^"]*"', "", body),
-    )
-    assert "<b>0</b> is the worst, <b>1</b> the best." in body
     assert "Which query finds the document?" in work
+    assert "secret-" not in page + work
+    words = re.sub(r'(?:id|href|class|aria-labelledby|data-grades?)="[^"]*"', "", page.partition("<body")[2])
+    assert not re.search(r"\b([Dd]ocuments?|quer(y|ies)|[Gg]rades?)\b", words)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -76,8 +68,6 @@ def test_two_answers_stand_side_by_side_and_a_key_says_which_is_better(browser, 
             browser.find_element("tag name", "body").send_keys(key)
         until(browser, lambda: browser.find_element("id", "kept").text == "All labels are saved")
         assert [each.label for each in site.campaign.store.entries()] == [2, 0, 1, 2]
-        guideline = browser.find_element("id", "guideline").get_attribute("textContent")
-        assert guideline.split()[:3] == ["Guideline", "Choose", "the"]
 
 
 def until(browser, holds) -> None:

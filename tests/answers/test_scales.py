@@ -33,9 +33,8 @@ def test_a_label_stands_for_its_score_in_the_measure(text: str) -> None:
 
 def test_whole_scores_are_labels_and_others_have_names() -> None:
     assert ScoreScale.parsed("1-5").labels(pd.Series(["5", "1"])).tolist() == [5, 1]
-    assert ScoreScale.parsed("1-5").names() == ScoreScale.parsed("0-1").names() == ""
-    names = GradeNames.parsed(ScoreScale.parsed("0-1:0.25").names())
-    assert names.grades["score 0.75"] == 3
+    assert ScoreScale.parsed("1-5").names() == ""
+    assert GradeNames.parsed(ScoreScale.parsed("0-1:0.25").names()).grades["score 0.75"] == 3
     assert GradeNames.parsed(ScoreScale.parsed("preference").names()).of(2) == "the first is better"
 
 
