@@ -11,6 +11,7 @@ import pyterrier as pt
 import pytest
 from samples import wanted
 from scipy import stats
+from scipy.special import expit
 from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
 
 from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
@@ -38,23 +39,15 @@ from pt_active.sampling.designs import sampling_distribution
 from pt_active.sampling.draws import ROUND_DRAWINGS
 
 
-def labelled_pairs(n: int = 300, seed: int = 1) -> pd.DataFrame:
+def labelled_pairs(n: int = 300) -> pd.DataFrame:
     """Pairs with a predictor that is right in parts, the true label, features and a slice."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     score = rng.normal(size=n)
-    chance = 1 / (1 + np.exp(-1.5 * score))
-    truth = rng.random(n) < 1 / (1 + np.exp(-score - 0.3))
-    return pd.DataFrame(
-        {
-            "qid": [f"q{i % 30}" for i in range(n)],
-            "docno": [f"d{i:04d}" for i in range(n)],
-            "grade_0": 1 - chance,
-            "grade_1": chance,
-            "label": truth.astype(int),
-            "features": list(np.column_stack([score, rng.normal(size=n)])),
-            "short": rng.random(n) < 0.4,
-        }
-    )
+    truth = rng.random(n) < expit(score + 0.3)
+    pairs = pd.DataFrame({"qid": [f"q{i % 30}" for i in range(n)], "docno": [f"d{i:04d}" for i in range(n)]})
+    pairs = pairs.assign(grade_0=expit(-1.5 * score), grade_1=expit(1.5 * score), label=truth.astype(int))
+    features = np.column_stack([score, rng.normal(size=n)])
+    return pairs.assign(features=list(features), short=rng.random(n) < 0.4)
 
 
 PAIRS = labelled_pairs()
@@ -81,17 +74,27 @@ def truth(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(graded)
 
 
+@pytest.fixture(scope="module")
+def means(demo: DemoCollection, truth: pd.DataFrame) -> Callable[[str], float]:
+    """The difference of both rankers by a measure."""
+
+    def of(measure: str) -> float:
+        first, second = (measure_values(run, truth, measure)["value"].mean() for run in demo.runs.values())
+        return first - second
+
+    return of
+
+
 @pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
-def test_rounds_of_queries_estimate_the_difference(queries, truth, demo, drawing: str) -> None:
+def test_rounds_of_queries_estimate_the_difference(queries, truth, means, drawing: str) -> None:
     strategies = ["ori", "rec", "rf" if drawing == "fixed" else "ori", "uniform"]
     test, labels = in_rounds(queries, strategies, truth, drawing=drawing)
-    means = [measure_values(demo.runs[name], truth, DCG @ 10)["value"].mean() for name in ("production", "candidate")]
     for estimator in round_estimators():
         if drawing == "single" and estimator.startswith("ailur"):
             continue
         found = test.estimate(labels, estimator=estimator)
         assert found.name == "production − candidate"
-        assert abs(found.value - (means[0] - means[1])) <= 4 * found.standard_error, estimator
+        assert abs(found.value - means("DCG@10")) <= 4 * found.standard_error, estimator
         assert 0 < found.standard_error < 1
         assert found.basis.n_queries == int(test.rounds.drawn.sum())
     assert [row["strategy"] for row in test.manifest["rounds"]] == strategies
@@ -99,14 +102,13 @@ def test_rounds_of_queries_estimate_the_difference(queries, truth, demo, drawing
     assert labels.groupby(["qid", "docno"]).size().max() == 1
 
 
-def test_a_census_is_the_truth(queries, truth, demo) -> None:
+def test_a_census_is_the_truth(queries, truth, means) -> None:
     test, labels = in_rounds(queries, ["ori", "uniform"], truth, size=60)
     assert test.rounds.census
     for measure, estimators in (("DCG@10", round_estimators()), ("ERR(max_rel=3)@10", ["lur"])):
-        first, second = (measure_values(run, truth, measure)["value"].mean() for run in demo.runs.values())
         for estimator in estimators:
             found = test.estimate(labels, measure=measure, estimator=estimator)
-            assert found.value == pytest.approx(first - second, abs=1e-9)
+            assert found.value == pytest.approx(means(measure), abs=1e-9)
             assert found.standard_error == 0
             assert found.confidence_interval() == pytest.approx((found.value, found.value))
             assert "no sampling error" in found.note
@@ -120,17 +122,17 @@ def test_queries_are_drawn_by_the_optimal_design_at_equal_costs(demo, grades, ra
     frame = (Runs(**{name: demo.runs[name] for name in rankers}, depth=15) >> grades)(topics)
     queries = QueryInstances.of(frame, DCG @ 10)
     pool, size = queries.pool, queries.size(queries.grades)
-    q = sampling_distribution("optimal", pool.moments(DCG @ 10), np.ones(len(size)), pool.query_weight, defensive=0)
+    moments = pool.moments(DCG @ 10)
+    q = sampling_distribution("optimal", moments, np.ones(len(size)), pool.query_weight, defensive=0)
     np.testing.assert_allclose(size / size.sum(), q, atol=1e-14)
-    everything = np.zeros(len(queries.frame), dtype=int)
-    model = queries.statistic(DCG @ 10, everything)[1]
+    model = queries.statistic(DCG @ 10, np.zeros(len(queries.frame), dtype=int))[1]
     np.testing.assert_allclose(model, queries.score(), atol=1e-14)
-    means = pool.moments(DCG @ 10).mean @ [1, -1][: len(rankers)]
+    means = moments.mean @ [1, -1][: len(rankers)]
     assert model.mean() == pytest.approx(pool.query_weight @ means, abs=1e-12)
 
 
 MEASURED: dict[Callable[..., PairMeasure], Callable[[np.ndarray, np.ndarray], float]] = {
-    CrossEntropy: lambda y, p: log_loss(y, p),
+    CrossEntropy: log_loss,
     ZeroOne: lambda y, p: np.mean(y != (p >= 0.5)),
     Accuracy: lambda y, p: np.mean(y == (p >= 0.5)),
     Squared: lambda y, p: np.mean((y - p) ** 2),
@@ -145,31 +147,25 @@ MEASURED: dict[Callable[..., PairMeasure], Callable[[np.ndarray, np.ndarray], fl
 @pytest.mark.parametrize("measure", MEASURED, ids=lambda measure: str(measure()))
 def test_a_census_of_pairs_is_what_scikit_learn_says(measure: Callable[..., PairMeasure]) -> None:
     test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori", "rec"], size=150)
-    y, p = PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy()
-    inside = PAIRS["short"].to_numpy()
-    assert test.estimate(labels, measure()).value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
-    assert test.estimate(labels, measure(), "lur").value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
-    sliced = test.estimate(labels, measure(slice="short")).value
-    assert sliced == pytest.approx(MEASURED[measure](y[inside], p[inside]), abs=1e-9)
+    for pairs, asked in ((PAIRS, measure()), (PAIRS[PAIRS["short"]], measure(slice="short"))):
+        exact = MEASURED[measure](pairs["label"].to_numpy(), pairs["grade_1"].to_numpy())
+        assert test.estimate(labels, asked).value == pytest.approx(exact, abs=1e-9)
+        assert test.estimate(labels, asked, "lur").value == pytest.approx(exact, abs=1e-9)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_rounds_of_pairs_estimate_every_measure(strategy: str) -> None:
     first = strategy if strategy in ("ori", "uniform") else "ori"
-    test, labels = in_rounds(
-        ActiveTest.create(PAIRS, None, CrossEntropy(), seed=2), [first, strategy, strategy], size=40
-    )
-    y, p = PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy()
+    test = ActiveTest.create(PAIRS, None, CrossEntropy(), seed=2)
+    test, labels = in_rounds(test, [first, strategy, strategy], size=40)
     for measure in MEASURED if strategy == "ori" else (CrossEntropy, Recall, AUC):
-        exact = MEASURED[measure]
+        exact = MEASURED[measure](PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy())
         found = test.estimate(labels, measure(), "lur")
-        assert abs(found.value - exact(y, p)) <= 4 * found.standard_error, measure
+        assert abs(found.value - exact) <= 4 * found.standard_error, measure
         assert found.basis.level == "pair"
         assert "120 pairs of 30 queries in 3 rounds" in str(found)
-        assert "error from" not in str(found)
-    warned = test.estimate(labels).note
-    assert ("assumes that draws depend" in warned) == (strategy == "rf")
-    assert test.estimate(labels, estimator="lur").note == ""
+        assert found.note == ""
+    assert ("assumes that draws depend" in test.estimate(labels).note) == (strategy == "rf")
 
 
 def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
@@ -184,16 +180,16 @@ def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
     np.testing.assert_allclose(found["inclusion"], chance[found["docno"]], atol=1e-12)
 
 
-def test_one_class_leaves_auc_undefined_and_says_so() -> None:
+@pytest.mark.parametrize(
+    ("measure", "needs"), [(AUC(), "labels of both classes"), (AP(), "a relevant pair"), (Recall(), "an instance")]
+)
+def test_one_class_leaves_auc_undefined_and_says_so(measure: PairMeasure, needs: str) -> None:
     test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori"], size=20)
-    for measure, needs in ((AUC(), "labels of both classes"), (AP(), "a relevant pair"), (Recall(), "an instance")):
-        found = test.estimate(labels.assign(label=0), measure)
-        assert np.isnan(found.value)
-        assert np.isnan(found.confidence_interval()).all()
-        assert f"{measure} is undefined: it needs {needs}" in found.note
-        assert found.to_dict()["value"] is None
-    still = test.estimate(labels.assign(label=0), ZeroOne())
-    assert np.isfinite(still.value)
+    found = test.estimate(labels.assign(label=0), measure)
+    assert np.isnan([found.value, *found.confidence_interval()]).all()
+    assert f"{measure} is undefined: it needs {needs}" in found.note
+    assert found.to_dict()["value"] is None
+    assert np.isfinite(test.estimate(labels.assign(label=0), ZeroOne()).value)
 
 
 def test_a_poisson_round_may_draw_nothing() -> None:
@@ -223,9 +219,12 @@ def test_rounds_that_cannot_be_drawn(options: dict, message: str) -> None:
     assert "drawn     0 of 300 pairs" in str(test)
     with pytest.raises(ValueError, match=message):
         test.next_round(**{"size": 5} | options)
-    if "strategy" in options and "qrels" in options:
-        with pytest.raises(ValueError, match="learns from labels"):
-            test.next_round(5).next_round(5, None, options["strategy"])
+
+
+@pytest.mark.parametrize("strategy", ["rec", "rf"])
+def test_a_round_that_learns_needs_labels(strategy: str) -> None:
+    with pytest.raises(ValueError, match="learns from labels"):
+        ActiveTest.create(PAIRS, None, CrossEntropy()).next_round(5).next_round(5, None, strategy)
 
 
 @pytest.mark.parametrize(
@@ -248,26 +247,30 @@ def test_questions_that_have_no_answer(asked: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "measure", "options", "message"),
+    ("frame", "measure", "message"),
     [
-        (PAIRS, AUC(), {}, r"draw for CrossEntropy\(\), and estimate AUC"),
-        (PAIRS, "cross_entropy", {}, "the pool has no ranker, so its grades are tested"),
-        (PAIRS, Precision(rel=2), {}, "rel=2 is above the highest grade, 1"),
-        (PAIRS, CostMatrix([[0, 1, 2], [1, 0, 1]]), {}, "the cost matrix has 3 columns, but the labels have 2 grades"),
-        (PAIRS, GaussianSquared(), {}, r"for real labels without grades; the squared error of grades is Squared\(\)"),
-        (PAIRS, ZeroOne(slice="long"), {}, "slice must name a column of the pool"),
-        (PAIRS.assign(short=False), ZeroOne(slice="short"), {}, "the slice 'short' holds no pair"),
-        (PAIRS, Squared(), {"seed": -1}, "seed must be at least 0"),
-        (PAIRS.iloc[:0], Squared(), {}, "need rows, and the predictor's probabilities"),
-        (PAIRS.drop(columns="docno"), Squared(), {}, "it lacks 'docno'"),
-        (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), {}, "the pairs: 1 duplicate row;"),
-        (PAIRS.assign(grade_1=0.9), Squared(), {}, "grade probabilities must be at least 0 and sum to 1"),
-        (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", {}, "one ranker or the"),
+        (PAIRS, AUC(), r"draw for CrossEntropy\(\), and estimate AUC"),
+        (PAIRS, "cross_entropy", "the pool has no ranker, so its grades are tested"),
+        (PAIRS, Precision(rel=2), "rel=2 is above the highest grade, 1"),
+        (PAIRS, CostMatrix([[0, 1, 2], [1, 0, 1]]), "the cost matrix has 3 columns, but the labels have 2 grades"),
+        (PAIRS, GaussianSquared(), r"for real labels without grades; the squared error of grades is Squared\(\)"),
+        (PAIRS, ZeroOne(slice="long"), "slice must name a column of the pool"),
+        (PAIRS.assign(short=False), ZeroOne(slice="short"), "the slice 'short' holds no pair"),
+        (PAIRS.iloc[:0], Squared(), "need rows, and the predictor's probabilities"),
+        (PAIRS.drop(columns="docno"), Squared(), "it lacks 'docno'"),
+        (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), "the pairs: 1 duplicate row;"),
+        (PAIRS.assign(grade_1=0.9), Squared(), "grade probabilities must be at least 0 and sum to 1"),
+        (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", "one ranker or the"),
     ],
 )
-def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, options: dict, message: str) -> None:
+def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ActiveTest.create(frame, None, measure, **options)
+        ActiveTest.create(frame, None, measure)
+
+
+def test_a_seed_is_at_least_0() -> None:
+    with pytest.raises(ValueError, match="seed must be at least 0"):
+        ActiveTest.create(PAIRS, None, Squared(), seed=-1)
 
 
 def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
@@ -283,21 +286,19 @@ def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
 def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_that_count() -> None:
     """Of n labels drawn uniformly, all of them right, Wilson's interval begins at ``n/(n + t²)`` [W]."""
     perfect = PAIRS.assign(label=(PAIRS["grade_1"] > 0.5).astype(int))
-    qrels = perfect[["qid", "docno", "label"]]
     test = ActiveTest.create(perfect, None, Accuracy(), seed=3)
-    test, labels = in_rounds(test, ["uniform"], qrels, size=40)
+    test, labels = in_rounds(test, ["uniform"], perfect, size=40)
     positive = int(labels["label"].sum())
     count = {Accuracy(): 40, ZeroOne(): 40, Precision(): positive, AP(): positive, AUC(): min(positive, 40 - positive)}
     for measure, n in count.items():
         found = test.estimate(labels, measure, "lur")
-        low, high = found.confidence_interval()
         t = stats.t.ppf(0.975, n - 1)
         assert (found.standard_error, found.n_effective) == (0, pytest.approx(n, rel=1e-9))
         expected = (0, t**2 / (n + t**2)) if isinstance(measure, ZeroOne) else (n / (n + t**2), 1)
-        assert (low, high) == pytest.approx(expected, abs=1e-9), measure
+        assert found.confidence_interval() == pytest.approx(expected, abs=1e-9), measure
         assert f"that of {n:.1f} pairs drawn at random of which none is an exception" in found.note
     beyond = test.next_round(20, labels, "rf")
-    labels = pd.concat([labels, wanted(beyond, qrels)])
+    labels = pd.concat([labels, wanted(beyond, perfect)])
     noted = beyond.estimate(labels, Precision(), "aiipw_ratio")
     assert noted.confidence_interval().high == 1
     assert "none is an exception; aiipw_ratio assumes that draws" in noted.note

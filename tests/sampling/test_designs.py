@@ -1,8 +1,6 @@
-"""Sampling distributions against their equations, written out query by query."""
+"""Sampling distributions of queries and of pairs against their equations."""
 
 import itertools
-import math
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,9 +10,16 @@ from hypothesis import strategies as st
 
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.relevance.costs import ColumnCost
+from pt_active.relevance.introspection import gaussian_introspection
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import Moments, label_moments
-from pt_active.sampling.designs import DESIGNS, defensive_share, sampling_distribution
+from pt_active.sampling.designs import (
+    DESIGNS,
+    check_design,
+    defensive_share,
+    gap_distribution,
+    sampling_distribution,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -28,44 +33,30 @@ def random_instance(seed, systems, queries=9, uniform=False):
     return moments, rng.uniform(0.2, 9, queries), weight
 
 
-def normalised(values):
-    return [value / math.fsum(values) for value in values]
+def normalised(score):
+    return score / score.sum()
 
 
 def single(moments, system):
-    return moments.mean[:, system].tolist(), moments.covariance[:, system, system].tolist()
+    return moments.mean[:, system], moments.covariance[:, system, system]
 
 
-def contrast(moments, a, b):
-    """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12`` of every query."""
-    mean = [row[a] - row[b] for row in moments.mean.tolist()]
-    variance = [c[a][a] + c[b][b] - 2 * c[a][b] for c in moments.covariance.tolist()]
-    return mean, variance
-
-
-def equation_610(mean, variance, cost, weight):
+def equation_610(mean, variance, cost, p):
     """``q ∝ p √((M − Ř)² + C) / √λ``; for a difference this is equation 6.11."""
-    risk = math.fsum(p * m for p, m in zip(weight, mean, strict=True))
-    rows = zip(mean, variance, cost, weight, strict=True)
-    return normalised([p * math.sqrt((m - risk) ** 2 + c) / math.sqrt(price) for m, c, price, p in rows])
+    return normalised(p * np.sqrt((mean - p @ mean) ** 2 + variance) / np.sqrt(cost))
 
 
-def assisted(mean, variance, cost, weight):
+def assisted(mean, variance, cost, p):
     """q ∝ p √(C + C̄) / √λ."""
-    average = math.fsum(p * c for p, c in zip(weight, variance, strict=True))
-    rows = zip(variance, cost, weight, strict=True)
-    return normalised([p * math.sqrt(c + average) / math.sqrt(price) for c, price, p in rows])
+    return normalised(p * np.sqrt(variance + p @ variance) / np.sqrt(cost))
 
 
-def average(parts):
-    return [math.fsum(values) / len(parts) for values in zip(*parts, strict=True)]
-
-
-def pairwise(formula, moments, cost, weight):
+def pairwise(formula, moments, cost, p):
     """Equation 5.16: the average of the q of all pairs; of one system its own q."""
-    pairs = list(itertools.combinations(range(moments.mean.shape[1]), 2))
-    contrasts = [contrast(moments, a, b) for a, b in pairs] or [single(moments, 0)]
-    return average([formula(*each, cost, weight) for each in contrasts])
+    M, C = moments.mean, moments.covariance
+    pairs = itertools.combinations(range(M.shape[1]), 2)
+    contrasts = [(M[:, a] - M[:, b], C[:, a, a] + C[:, b, b] - 2 * C[:, a, b]) for a, b in pairs]
+    return np.mean([formula(*each, cost, p) for each in contrasts or [single(moments, 0)]], axis=0)
 
 
 FORMULAS = {
@@ -75,11 +66,11 @@ FORMULAS = {
     "active_uniform_grades": lambda moments, uniform, cost, p: pairwise(equation_610, uniform, cost, p),
     "passive": lambda moments, uniform, cost, p: p,
     "cost_only": lambda moments, uniform, cost, p: normalised(p / np.sqrt(cost)),
-    "risk_mixture": lambda moments, uniform, cost, p: average(
-        [equation_610(*single(moments, s), cost, p) for s in range(moments.mean.shape[1])]
+    "risk_mixture": lambda moments, uniform, cost, p: np.mean(
+        [equation_610(*single(moments, s), cost, p) for s in range(moments.mean.shape[1])], axis=0
     ),
 }
-FORMULAS["hedged"] = lambda *given: average([FORMULAS[name](*given) for name in ("assisted", "active_uniform_grades")])
+FORMULAS["hedged"] = lambda *given: (FORMULAS["assisted"](*given) + FORMULAS["active_uniform_grades"](*given)) / 2
 
 
 def assert_exact(q, expected):
@@ -96,21 +87,21 @@ def test_each_design_and_its_mixture_are_the_equations(seed, name, systems, equa
     assert_exact(sampling_distribution(name, moments, cost, weight, 0, uniform), pure)
     q = sampling_distribution(name, moments, cost, weight, defensive, uniform)
     assert (weight / q).max() <= 1 / defensive + 1e-9
-    assert_exact(q, [(1 - defensive) * a + defensive * p for a, p in zip(pure, weight, strict=True)])
+    assert_exact(q, (1 - defensive) * pure + defensive * weight)
 
 
-def of_design(name, moments, cost, weight, defensive=0.1, uniform=None):
-    """The same moments under uniform grades as under the model, unless others are given."""
-    return sampling_distribution(name, moments, cost, weight, defensive, uniform or moments)
+def of_design(name, moments, cost, weight, defensive=0.1):
+    """The same moments under uniform grades as under the model."""
+    return sampling_distribution(name, moments, cost, weight, defensive, moments)
 
 
 def test_active_uniform_grades_takes_every_grade_as_equally_likely():
-    rng, measure = np.random.default_rng(12), parse_measure("DCG@3")
+    rng, measure, grades = np.random.default_rng(12), parse_measure("DCG@3"), [f"grade_{g}" for g in range(4)]
     frame = pd.DataFrame({"qid": np.repeat([f"q{x}" for x in range(6)], 5), "docno": [f"d{z}" for z in range(30)]})
     frame["rank_0"], frame["rank_1"] = (np.concatenate([rng.permutation(5) for _ in range(6)]) for _ in range(2))
-    frame[[f"grade_{g}" for g in range(4)]], frame["price"] = rng.dirichlet(np.ones(4), 30), rng.uniform(0.5, 3, 30)
+    frame[grades], frame["price"] = rng.dirichlet(np.ones(4), 30), rng.uniform(0.5, 3, 30)
     pool = Pool.from_frame(frame, measure, ColumnCost("price"))
-    frame[[f"grade_{g}" for g in range(4)]] = 0.25
+    frame[grades] = 0.25
     flat = Pool.from_frame(frame, measure, ColumnCost("price"))
     table = design_table(pool, measure, "active_uniform_grades", defensive=0)
     expected = pairwise(equation_610, flat.moments(measure), flat.query_cost, flat.query_weight)
@@ -118,14 +109,12 @@ def test_active_uniform_grades_takes_every_grade_as_equally_likely():
     np.testing.assert_allclose(table["q_mean_0"], pool.moments(measure).mean[:, 0])
 
 
-def test_a_query_without_weight_is_never_drawn():
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_query_without_weight_is_never_drawn(name):
     moments, cost, weight = random_instance(0, 2)
     weight[3] = 0
-    weight /= weight.sum()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for name in DESIGNS:
-            assert of_design(name, moments, cost, weight, 0.1)[3] == 0
+    assert of_design(name, moments, cost, normalised(weight))[3] == 0
 
 
 def test_few_draws_are_drawn_more_plainly():
@@ -148,35 +137,37 @@ def test_what_is_refused(name, defensive, message):
         sampling_distribution(name, *random_instance(0, 2), defensive)
 
 
-@pytest.mark.parametrize("name", ["assisted", "optimal", "risk_mixture", "active_uniform_cost"])
-def test_without_any_variance_only_weight_and_cost_count(name):
+def equal_rankings():
+    """Moments of two equal rankings, whose difference has no variance but for rounding."""
+    ranks, grades = (
+        np.tile(np.arange(1, 21, dtype=np.int32), (2, 9)),
+        np.random.default_rng(0).dirichlet([0.3] * 5, 180),
+    )
+    return label_moments(parse_measure("ERR(max_rel=4)@10"), np.arange(0, 181, 20), ranks, grades)
+
+
+@pytest.mark.parametrize(
+    ("name", "moments"),
+    [
+        *((name, Moments(np.zeros((9, 2)), np.zeros((9, 2, 2)))) for name in ("risk_mixture", "active_uniform_cost")),
+        *((name, equal_rankings()) for name in ("assisted", "optimal")),
+    ],
+)
+def test_without_any_variance_only_weight_and_cost_count(name, moments):
     _, cost, weight = random_instance(1, 1)
-    moments = Moments(np.zeros((9, 2)), np.zeros((9, 2, 2)))
     with pytest.warns(UserWarning, match="no variance in anything"):
         q = of_design(name, moments, cost, weight, defensive=0)
     assert_exact(q, normalised(weight / (1 if name == "active_uniform_cost" else np.sqrt(cost))))
 
 
-@pytest.mark.parametrize("name", ["assisted", "optimal"])
-def test_equal_rankings_have_no_variance_but_for_rounding(name):
-    rng = np.random.default_rng(0)
-    ranks = np.tile(np.arange(1, 21, dtype=np.int32), (2, 8))
-    grades = rng.dirichlet(np.full(5, 0.3), 160)
-    moments = label_moments(parse_measure("ERR(max_rel=4)@10"), np.arange(0, 161, 20), ranks, grades)
-    _, cost, weight = random_instance(0, 1, queries=8)
-    with pytest.warns(UserWarning, match="no variance in anything"):
-        q = of_design(name, moments, cost, weight, defensive=0)
-    assert_exact(q, normalised(weight / np.sqrt(cost)))
-
-
 def test_a_query_that_the_model_is_certain_of_is_reported_without_a_mixture():
     """If M = Ř and C = 0 in a single query, its optimal q is 0."""
-    mean = np.array([[0.2], [0.5], [0.8]])
-    covariance = np.array([0.1, 0.0, 0.1]).reshape(3, 1, 1)
+    moments = Moments(np.array([[0.2], [0.5], [0.8]]), np.array([0.1, 0.0, 0.1]).reshape(3, 1, 1))
+    about = moments, np.ones(3), np.full(3, 1 / 3), 0
     with pytest.warns(UserWarning, match=r"queries with a positive weight have q = 0 .* \(1 in all\)"):
-        q = sampling_distribution("optimal", Moments(mean, covariance), np.ones(3), np.full(3, 1 / 3), 0)
+        q = sampling_distribution("optimal", *about)
     assert q.tolist() == pytest.approx([0.5, 0, 0.5], abs=1e-8)
-    assert (sampling_distribution("assisted", Moments(mean, covariance), np.ones(3), np.full(3, 1 / 3), 0) > 0).all()
+    assert (sampling_distribution("assisted", *about) > 0).all()
 
 
 @settings(max_examples=20, deadline=None)
@@ -196,8 +187,49 @@ def test_neither_the_order_of_queries_and_systems_nor_units_matter(seed, name, s
 def test_no_perturbed_distribution_is_better_than_the_optimal(seed, step):
     """``(Σ p² a/q) (Σ λ q)``, the variance of one draw times its expected cost, is the objective of the Lemma."""
     moments, cost, weight = random_instance(seed, 1)
-    mean, variance = (np.array(part) for part in single(moments, 0))
+    mean, variance = single(moments, 0)
     spread = weight**2 * ((mean - weight @ mean) ** 2 + variance)
     q = sampling_distribution("optimal", moments, cost, weight, defensive=0)
     others = q * np.exp(step * np.random.default_rng(seed).normal(size=(10, len(q))))
     assert (spread @ (1 / q) * (cost @ q) <= (1 / others) @ spread * (others @ cost) * (1 + 1e-12)).all()
+
+
+# --- pairs by the gaps of predictions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("design", "exponent"), [("disagreement", 0), ("active_inf", 1), ("active_0", 2)])
+def test_gap_designs(design, exponent):
+    rng, (_, cost, p) = np.random.default_rng(11), random_instance(2, 1, queries=40)
+    f = rng.integers(0, 4, (40, 2)).astype(float)
+    gap = np.abs(f[:, 0] - f[:, 1])
+    expected = normalised(np.where(gap > 0, p * gap**exponent / np.sqrt(cost), 0.0))
+    assert_exact(gap_distribution(design, f, cost, p), expected)
+    assert_exact(gap_distribution(design, f, cost, p, defensive=0.25), 0.75 * expected + 0.25 * p)
+    # Of three, the pairs that differ share the design.
+    assert_exact(gap_distribution(design, f[:, [0, 0, 1]], cost, p), expected)
+
+
+@pytest.mark.filterwarnings("ignore:.*can never be drawn")
+@pytest.mark.parametrize(("design", "variance"), [("active_0", 0.0), ("active_inf", 1e7)])
+def test_gap_designs_are_the_limits_of_squared_errors(design, variance):
+    """[AC Deriv. 5]."""
+    f, (_, _, p) = np.random.default_rng(11).normal(size=(40, 2)), random_instance(2, 1, queries=40)
+    everything, cost = np.ones(40, dtype=bool), np.ones(40)
+    moments = gaussian_introspection(f, np.full((40, 2), variance), p, everything).moments
+    limit = sampling_distribution("optimal", moments, cost, p, defensive=0)
+    assert gap_distribution(design, f, cost, p) == pytest.approx(limit, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "defensive", "message"),
+    [
+        (np.zeros((9, 1)), 0.0, "there is only one"),
+        (np.ones((9, 2)), 0.0, "agree on every pair"),
+        (np.ones((9, 2)), 2, "defensive must lie between 0 and 1, got 2"),
+    ],
+)
+def test_what_gap_designs_refuse(predictions, defensive, message):
+    with pytest.raises(ValueError, match=message):
+        gap_distribution("active_0", predictions, np.ones(9), np.full(9, 1 / 9), defensive)
+    with pytest.raises(ValueError, match="unknown design 'best'; the designs are .*optimal.*disagreement.*stratified"):
+        check_design("best")
