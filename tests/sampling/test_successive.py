@@ -29,21 +29,15 @@ SEEDS = st.integers(0, 2**32 - 1)
 INDPTR = np.array([0, 2, 2, 4])
 RATES = np.array([1.0, 0.3, 0.7, 1.6])
 COST = np.array([1.0, 2.0, 1.0, 1.5])
-PRICES = Costs(INDPTR, COST, 0.0)
 NODES, WEIGHTS = np.polynomial.laguerre.laggauss(64)
 
 
-def tiny_pool(measure: str, systems: int = 1) -> tuple[DocumentPool, np.ndarray, np.ndarray]:
+def tiny_pool(systems: int) -> tuple[DocumentPool, np.ndarray, np.ndarray]:
     """Pool, true values and the means of a model that is wrong: queries of 2, 0 and 2 documents."""
     ranks = np.array([[1, 2, 2, 1], [2, 1, 1, 3]], dtype=np.int32)[:systems]
-    form = rank_form(parse_measure(measure, 2), 2, 3)
-    truth = form.values[[2, 0, 1, 2]]
-    return DocumentPool(form, INDPTR, ranks, np.array([0.5, 0.2, 0.3])), truth, form.values[[0, 1, 1, 0]]
-
-
-def design_with(rate: np.ndarray, prices: Costs = PRICES) -> DocumentDesign:
-    opening, inclusion = np.ones(prices.queries), np.zeros(len(rate))
-    return at(DocumentDesign("successive", np.arange(len(rate)), opening, inclusion, rate=rate), 1.0)
+    form = rank_form(parse_measure("DCG@3"), 2, 3)
+    truth, mean = form.values[[[2, 0, 1, 2], [0, 1, 1, 0]]]
+    return DocumentPool(form, INDPTR, ranks, np.array([0.5, 0.2, 0.3])), truth, mean
 
 
 def threshold_density(rest: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -73,11 +67,11 @@ def every_draw(succession: Succession, budget: float):
 @pytest.mark.parametrize(("overhead", "budget", "systems"), [(0.0, 3.6, 1), (1.0, 5.6, 2)])
 def test_estimates_are_unbiased_and_so_are_their_variances(overhead, budget, systems):
     """Exact: every order with its probability, and the threshold integrated out."""
-    pool, truth, mean = tiny_pool("DCG@3", systems)
+    pool, truth, mean = tiny_pool(systems)
     contrast, prices = np.array([1.0, -1.0])[:systems], Costs(INDPTR, COST, overhead)
-    succession = Succession(design_with(RATES, prices), np.full(4, np.inf), prices)
+    design = at(DocumentDesign("successive", np.arange(4), np.ones(3), np.zeros(4), rate=RATES), 1.0)
     mass, values, parts = [], [], []
-    for m, sample in every_draw(succession, budget):
+    for m, sample in every_draw(Succession(design, np.full(4, np.inf), prices), budget):
         assert sample.spent <= budget
         found = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast)
         mass.append(m)
@@ -91,19 +85,17 @@ def test_estimates_are_unbiased_and_so_are_their_variances(overhead, budget, sys
     assert chance @ np.array(parts) == pytest.approx(chance @ (value - right) ** 2, rel=1e-3)
 
 
-def sizes_by_hand(pool, variables, cost):
-    """The sizes of an additive measure for one ranker, from the formulas of the page on documents."""
-    part = pool.weight[pool.query] * pool.gradients(variables.mean)[0]
-    average = (part / pool.weight[pool.query]) ** 2 @ variables.variance / ((part / pool.weight[pool.query]) ** 2).sum()
-    gain, reach = part**2 * (variables.variance + average), np.abs(part) * np.ptp(pool.form.values)
-    a, b = np.sqrt(gain / cost), reach / np.sqrt(cost)
-    return (1 - RANGE_SHARE) * a / a.sum() + RANGE_SHARE * b / b.sum()
-
-
 def test_sizes_follow_variance_and_range(random_documents):
+    """Of an additive measure for one ranker, by the formulas of the page on documents."""
     pool, variables, _, cost = random_documents(3, "DCG@3", systems=1)
+    gradient = pool.gradients(variables.mean)[0]
+    part = pool.weight[pool.query] * gradient
+    average = gradient**2 @ variables.variance / (gradient**2).sum()
+    by_model = np.sqrt(part**2 * (variables.variance + average) / cost)
+    by_range = np.abs(part) * np.ptp(pool.form.values) / np.sqrt(cost)
     sizes = document_sizes(pool, variables, cost, RoundSettings("successive"))
-    np.testing.assert_allclose(sizes.size, sizes_by_hand(pool, variables, cost), atol=1e-15)
+    shares = (1 - RANGE_SHARE) * by_model / by_model.sum() + RANGE_SHARE * by_range / by_range.sum()
+    np.testing.assert_allclose(sizes.size, shares, atol=1e-15)
 
 
 @settings(max_examples=15)
@@ -140,19 +132,14 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
         assert sample.spent <= budget * (1 + 1e-9)
         assert (sample.drawn >= before).all()
         assert sample.spent == pytest.approx(prices.spent(sample.drawn).sum())
-        if not sample.drawn[design.order].all():
-            more = sample.drawn.copy()
-            more[all_of.order[sample.drawn.sum()]] = True
-            assert prices.spent(more).sum() > budget
         before = sample.drawn
+        if not before[design.order].all():
+            more = before | (np.arange(len(cost)) == all_of.order[before.sum()])
+            assert prices.spent(more).sum() > budget
         again = succession_of(sample, prices)
-        assert again is not None
         np.testing.assert_array_equal(again.order, all_of.order)
-        assert again.judged(sample.drawn) == sample.drawn.sum()
-        if sample.drawn.any():
-            gap = sample.drawn.copy()
-            gap[again.order[0]] = False
-            assert again.judged(gap) == 0
+        assert again.judged(before) == before.sum()
+        assert again.judged(before & (np.arange(len(cost)) != again.order[0])) == 0
     assert before[design.order].all()
     dearest = cost[design.order].max() + overhead
     with pytest.raises(ValueError, match=f"does not pay for the dearest document, which costs {dearest:g}"):
