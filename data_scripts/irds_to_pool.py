@@ -20,7 +20,7 @@ from pool_writer import BadInput, check_new, digests, parser, progress, run
 from trec_to_pool import add_run_options, pool_of, read_runs, run_files, with_texts, write
 
 from pt_active.frames.qrels import checked_qrels
-from pt_active.plans.making.artifact import digest
+from pt_active.plans.making.manifest import digest
 
 
 def dataset(name: str) -> Any:

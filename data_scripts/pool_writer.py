@@ -30,7 +30,7 @@ from pt_active.frames.atomic import new_file
 from pt_active.frames.columns import ranker_names
 from pt_active.frames.runs import ordered_run
 from pt_active.frames.sources import naming
-from pt_active.plans.making.artifact import digest
+from pt_active.plans.making.manifest import digest
 
 MANIFEST = "pt_active"
 """The key of the manifest in the file's metadata."""

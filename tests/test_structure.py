@@ -42,7 +42,7 @@ MODULES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for p
 """Dotted name below the package → file. A folder's name stands for its ``__init__``, '' for that of the package."""
 MODULES = {name.removesuffix("__init__").removesuffix("."): path for name, path in MODULES.items()}
 
-IN_PLANS = ("making", "answers", "answers.report", "estimating", "answering", "plan")
+IN_PLANS = ("making", "answers", "answers.report", "plan")
 """A folder or file of plans imports only from itself and from those before it."""
 
 

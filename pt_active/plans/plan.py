@@ -1,11 +1,13 @@
-"""The judging plan: which queries or documents to judge, kept on disk until the labels come back."""
+"""The judging plan: which queries or documents to judge, kept until the labels come back, and what these say."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -13,40 +15,69 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, truth_value, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, some, truth_value, whole_number
 from pt_active.frames.columns import grade_columns, query_columns
 from pt_active.frames.progress import working
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
-from pt_active.plans.answering import Answering
-from pt_active.plans.answers.forecast import Forecast, level_chosen, level_told
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.new_queries import THESE
+from pt_active.plans.answers.agreement import Agreement, agreement_of
+from pt_active.plans.answers.forecast import Forecast, foreseen, level_chosen, level_told
+from pt_active.plans.answers.gaps import labels_and_said
+from pt_active.plans.answers.gate import (
+    NON_INFERIOR,
+    Gate,
+    Rule,
+    gate_of,
+    population_asked,
+)
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
+from pt_active.plans.answers.judged import Contrast, LabelledPlan
+from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan, with_worst_case
+from pt_active.plans.answers.looks import USUAL, Question, looks_asked
+from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
+from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.differences import budget_table
+from pt_active.plans.answers.report.report import Report
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.status_of_plan import missing_policy, plan_status, with_worst
 from pt_active.plans.making.documents import extended, first_round
-from pt_active.plans.making.judgments import as_qrels
-from pt_active.plans.making.kept import FORM, check_extendable, in_words
+from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
+from pt_active.plans.making.kept import Kept, PlanTables, check_extendable, in_words
+from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
 from pt_active.plans.making.queries import (
     DESIGN,
     extended_by_queries,
+    has_order,
     in_drawing_order,
     plan_of_queries,
 )
-from pt_active.plans.making.rankers import Pairs, listed_weights, pair_weights, with_rankers
-from pt_active.plans.making.sampled import cut_to_judged
+from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
+from pt_active.plans.making.sampled import cut_to_judged, wanted_documents
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.drawings import usual_variance
+from pt_active.showing.page import check_page
+from pt_active.showing.plots import budgets
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SECOND_TEST = (
     "another sample after the parts of a plan is a second test: its answer holds only if nobody has looked before"
 )
 
 
-class Plan(Answering):
+class Plan(Kept[PlanTables]):
     """A drawn sample of queries or documents, with everything that an estimate needs.
 
     An estimate must use the rankings that were sampled, so the plan keeps them. Make a plan with `create`; read a
@@ -57,7 +88,7 @@ class Plan(Answering):
     """
 
     ARTIFACT_TYPE = "active_plan"
-    FORM = FORM
+    TABLES = PlanTables
 
     @classmethod
     def create(
@@ -156,6 +187,24 @@ class Plan(Answering):
         if texts is not None:
             tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
         return cls._of(tables)
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits that name the sample, the same on every machine; an extension has its own.
+
+        Plans from the same frames with the same arguments have the same id.
+        """
+        return self.tables.manifest.id
+
+    @property
+    def measure(self) -> irm.Measure:
+        """The measure that the sample was designed for."""
+        return self.tables.measure
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        """Names of the rankers, in the order of the pool."""
+        return self.tables.pool.names
 
     @property
     def queries(self) -> pd.DataFrame:
@@ -257,6 +306,304 @@ class Plan(Answering):
             wanted = wanted.merge(checked_qrels(as_qrels(qrels)), how="left", on=["qid", "docno"])
         worklists.write_assessments(wanted, path, format)
         return Path(path)
+
+    def estimate(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = ESTIMATOR,
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        queries: str = THESE,
+        clusters: str | None = None,
+        records: pd.DataFrame | None = None,
+    ) -> dict[str, Estimate]:
+        """Estimate the performance of every ranker over the whole pool [theory 5].
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other queries are ignored, and a
+                warning gives their number: hand-picked judgments are not a sample.
+            measure: A measure to estimate from the same labels; the plan's own if left out.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
+            confidence: Level of the intervals.
+            missing: What to do about a sampled document without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+            queries: The queries that the answer holds for: ``"these"`` of the pool, or ``"new"``, those that they are a
+                sample of [theory 16]. The answer for the others is beside it.
+            clusters: A column of the topics whose equal values mark queries that belong together, such as one need in
+                several words. They are one draw of the new queries. Each query is its own if left out.
+            records: The records that the qrels follow from. If some documents have two judges or more, the standard
+                error contains the judges' variance [theory 12]. Records in place of the qrels do both, by the majority.
+
+        Returns:
+            Ranker name → estimate.
+
+        Raises:
+            ValueError: If an argument is unknown or the labels do not fit the plan.
+        """
+        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
+        labelled, records = self._labelled(qrels, records)
+        judged, found = judged_with(labelled, records, how), {}
+        for s, name in enumerate(judged.names):
+            found[name] = with_worst_case(judged.estimate(s, how), labelled, Contrast(s), how, records)
+        return found
+
+    def compare(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = ESTIMATOR,
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        queries: str = THESE,
+        clusters: str | None = None,
+        first: str | None = None,
+        second: str | None = None,
+        records: pd.DataFrame | None = None,
+    ) -> Comparison:
+        """Estimate and test the difference of two rankers, first minus second [theory 5].
+
+        The arguments are those of `estimate`, and the names of two rankers, ``first`` and ``second``. Both can be left
+        out if the plan has two rankers. The level of the test is ``1 − confidence``.
+
+        Raises:
+            ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker, or has
+                more than two and they are not named.
+        """
+        one, other = named_pair(self.rankers, first, second)
+        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
+        labelled, records = self._labelled(qrels, records)
+        found = judged_with(labelled, records, how).compare(one, other, how)
+        return with_worst_case(found, labelled, Contrast(one, other), how, records)
+
+    def rank(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = ESTIMATOR,
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        queries: str = THESE,
+        clusters: str | None = None,
+        correction: str = "holm",
+        records: pd.DataFrame | None = None,
+    ) -> Ranking:
+        """Estimate all rankers, test all their differences, and find those that cannot be told apart [theory 5].
+
+        The arguments are those of `estimate`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
+        statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
+
+        Raises:
+            ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
+        """
+        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
+        return rank_judged(judged_with(*self._labelled(qrels, records), how), how, correction)
+
+    def _labelled(self, qrels: pd.DataFrame, records: pd.DataFrame | None) -> tuple[LabelledPlan, pd.DataFrame | None]:
+        """The plan with its labels, and the records of several judges if there are any."""
+        said = records_given(qrels, records)
+        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
+        checked = None if said is None else records_of_plan(self.tables, said)
+        return labelled_plan(self.tables, as_qrels(qrels, said)), checked
+
+    def agreement(self, records: pd.DataFrame) -> Agreement:
+        """Measure how well the judges agree: Krippendorff's alpha, and kappa of each pair [theory 12].
+
+        Args:
+            records: Records of judgments; the latest of each annotator on a document counts.
+
+        Raises:
+            ValueError: If a record is malformed, or is not of this plan.
+        """
+        return agreement_of(records_of_plan(self.tables, records), self.tables.pool.max_grade)
+
+    def judged(
+        self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
+    ) -> JudgedQueries | JudgedDocuments:
+        """The sample with its labels, from which `estimate`, `compare` and `rank` compute their results.
+
+        The arguments are those of `estimate`, and so are the errors.
+        """
+        return labelled_plan(self.tables, as_qrels(qrels)).judged(asked(self.tables, measure, missing=missing))
+
+    def model_means(self, measure: irm.Measure) -> np.ndarray:
+        """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
+        return model_means(self.tables, measure)
+
+    def status(
+        self,
+        qrels: pd.DataFrame,
+        looks: str | None = USUAL,
+        margin: float | None = None,
+        confidence: float = 0.95,
+        *,
+        queries: str = THESE,
+        clusters: str | None = None,
+        first: str | None = None,
+        second: str | None = None,
+        missing: str | None = None,
+        records: pd.DataFrame | None = None,
+    ) -> Status | PairStatus:
+        """Tell what the labels so far show, and whether judging can stop [theory 14].
+
+        Args:
+            qrels: The labels so far, or records of judgments; may be empty.
+            looks: When you look at the labels. ``"always"``: at any time, by bets that hold for any data at every
+                sample size, in plans with an order. ``"obrien-fleming"``: after each fifth of the documents of a plan
+                by ``depth`` or ``surprises`` [theory 19]. None: at the end. By default, the first of these that the
+                plan allows. The intervals of all looks hold simultaneously.
+            margin: The largest difference that does not matter; for one ranker, the half-width that you want.
+            confidence: Level of all intervals together.
+            queries: The queries that the answer holds for, as in `estimate`: ``"these"`` or ``"new"``. At any time the
+                interval for new ones is that of the bets, widened by how far the two means may lie apart; it needs 30
+                queries and the normal approximation over queries [theory 16].
+            clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
+            first: The first ranker; by default, the first of two.
+            second: The ranker that is subtracted from the first; by default, the second of two.
+            missing: What to do about a gap, documents without a label before others that have one. If left out,
+                evidence and interval at any time and after each part assume the worst case, so that what is proved
+                holds whatever their labels are; the estimate ends before them. ``"error"``, the default of a look at
+                the end: nothing after the first of them counts. ``"nonrelevant"``: grade 0 for those that were passed
+                over. With records, somebody skipped these or found them unjudgeable; without, all count as passed
+                over, and so does every document without a label if the plan has no order.
+            records: The records that the qrels follow from, to say who passed a document over and which labels changed.
+                A document that waits for another judge by them has no label yet.
+
+        Returns:
+            The state of the only ranker or of a pair; if the plan has more than two rankers and none is named, of all
+            pairs together.
+
+        Raises:
+            ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
+                need.
+        """
+        every = len(self.rankers) > 2 and first is None and second is None
+        looks = looks_asked(self.tables, looks)
+        policy = missing_policy(missing, looks)
+        records = records_given(qrels, records)
+        labels, said, given = labels_and_said(self.tables, qrels, records, policy)
+        if every:
+            check_pairs_asked(looks, margin)
+        pair = (0, 1) if every else self._pair(first, second)
+        question = Question(pair, self.measure, looks, margin, confidence, policy != "error", queries, clusters)
+        with working("looking at the labels"):
+            if every:
+                return pair_status(self.tables, labels, question, records).with_said(said, given)
+            state = plan_status(self.tables, labels, question, records).with_said(said, given)
+            return with_worst(state, self.tables, as_qrels(qrels, records), question, records)
+
+    def _pair(self, first: str | None, second: str | None) -> tuple[int, ...]:
+        """The two rankers that are compared, or the only one."""
+        return named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
+
+    def gate(
+        self,
+        qrels: pd.DataFrame,
+        margin: float | None = None,
+        rule: str = NON_INFERIOR,
+        looks: str | None = USUAL,
+        confidence: float = 0.95,
+        *,
+        queries: str | None = None,
+        clusters: str | None = None,
+        first: str | None = None,
+        second: str | None = None,
+        missing: str | None = None,
+        records: pd.DataFrame | None = None,
+    ) -> Gate:
+        """Decide whether one ranker may replace another [theory 14].
+
+        The arguments are those of `status`. Here ``first`` is the candidate, ``second`` the baseline.
+
+        - ``rule``: with ``"non-inferior"`` the candidate passes if it is proved to be at most ``margin`` worse; with
+          ``"better"`` if it is proved to be better by more than ``margin``, 0 if left out. It fails if the contrary is
+          proved.
+        - ``looks``: with ``"always"``, ask at any time, as often as you like; with ``"obrien-fleming"``, the default of
+          plans in parts, after each part; with None, once, when everything is judged.
+        - ``confidence``: a wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
+        - ``queries``: ``"new"`` decides for queries to come, of which the pool's are a sample, ``"these"`` for the
+          pool's alone [theory 16]. There is no default, since the answers differ.
+
+        Raises:
+            ValueError: If an argument is out of range, no label fits the plan, the plan has no order that looks at any
+                time need, or one of the two was added by `with_rankers`.
+        """
+        asked, meant = Rule.of(rule, margin), population_asked(queries)
+        looks = looks_asked(self.tables, looks)
+        policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
+        records = records_given(qrels, records)
+        self._check_planned_for(pair)
+        if looks is None and self.tables.manifest.cut and not has_order(self.tables):
+            raise ValueError(
+                "the plan was cut to what is judged, so a look at its end is one of many: ask the plan that was drawn, "
+                'after each of its parts, looks="obrien-fleming", or once all is judged'
+            )
+        labels, said, given = labels_and_said(self.tables, qrels, records, policy)
+        question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)
+        gate = gate_of(self.tables, labels, question, asked, records).with_said(said, given)
+        worst = with_worst(gate.status, self.tables, as_qrels(qrels, records), question, records)
+        return dataclasses.replace(gate, status=worst)
+
+    def _check_planned_for(self, pair: tuple[int, int]) -> None:
+        """Raise if a ranker came after the plan: where the plan never asks, the model alone would decide."""
+        if later := {self.rankers[each] for each in pair} & set(self.tables.manifest.later_rankers):
+            raise ValueError(
+                f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
+                "it, and a new plan with the two rankers decides"
+            )
+
+    def report(
+        self,
+        path: str | Path,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = ESTIMATOR,
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        queries: str = THESE,
+        clusters: str | None = None,
+        slices: Sequence[str] = (),
+        first: str | None = None,
+        second: str | None = None,
+        status: Status | None = None,
+        records: pd.DataFrame | None = None,
+        texts: pd.DataFrame | None = None,
+    ) -> Report:
+        """Write everything that the plan and its labels show into one file.
+
+        ``path`` is a new file, which gets JSON if its name ends with ``.json``, and otherwise an HTML page; ``qrels``
+        are the labels of `assessments`. The other arguments are those of `Report.of`.
+
+        Raises:
+            FileExistsError: If the file exists.
+            FileNotFoundError: If its folder does not exist.
+            ValueError: If an argument is unknown, the labels do not fit the plan, or the status is of something else.
+        """
+        check_page(Path(path))
+        said = records_given(qrels, records)
+        about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
+        about |= {"texts": texts, "queries": queries, "clusters": clusters}
+        with working("computing the report"):
+            report = Report.of(self, as_qrels(qrels, said), measure, estimator, confidence, missing, **about)
+        report.save(path)
+        return report
+
+    def plot(self) -> Figure:
+        """A matplotlib figure of the expected half-width of the interval at each budget, before anything is judged.
+
+        The grade model expects it, for this way of sampling and for plain random queries. The plan's budget is marked.
+
+        Raises:
+            ValueError: If everything is to be judged, or rankers were added later.
+        """
+        made = self.tables.manifest
+        found = budget_table(made, foreseen(self.tables), asked(self.tables))
+        if found.note:
+            raise ValueError(f"there is nothing to draw: {found.note}")
+        return budgets(found.table, made.spent, made.arguments.unit).figure()
 
     @cached_property
     def caution(self) -> str:

@@ -13,19 +13,19 @@ from pt_active.frames.visible import visible
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import Kept
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
 from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
-from pt_active.risk.kept import FORM, AuditArguments, AuditTables, audit_of, pair_table
+from pt_active.risk.kept import AuditArguments, AuditTables, audit_of
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
 
 DESIGN = "optimal"  # The default design
 
 
-class Audit(KeptArtifact[AuditTables]):
+class Audit(Kept[AuditTables]):
     """A sample of query-document pairs to be labelled, from which the risks of predictors are estimated.
 
     A predictor is anything that gives each pair a grade or a number: a grade model, a relevance classifier or an LLM
@@ -36,7 +36,7 @@ class Audit(KeptArtifact[AuditTables]):
     """
 
     ARTIFACT_TYPE = "active_audit"
-    FORM = FORM
+    TABLES = AuditTables
 
     @classmethod
     def create(
@@ -109,7 +109,7 @@ class Audit(KeptArtifact[AuditTables]):
     @property
     def pairs(self) -> pd.DataFrame:
         """All pairs: predictions, grades, ``prob`` (q), ``draws``, ``importance`` (p/q), ``inclusion`` (π)."""
-        return pair_table(self.tables)
+        return self.tables.table
 
     def export(self, path: str | Path, format: str = "csv") -> Path:
         """Write the pairs that people are to label to a file, as `Plan.export` does."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import positive
 from pt_active.frames.clocks import clocks
-from pt_active.frames.columns import grade_columns
-from pt_active.plans.making.artifact import Provenance, Record, digest, versions
-from pt_active.plans.making.stored import Form
+from pt_active.plans.making.manifest import Provenance, digest, from_json
 from pt_active.relevance.digits import believed
 from pt_active.relevance.losses import described, from_description
 from pt_active.risk.pairs import Pairs
@@ -23,14 +22,11 @@ from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
 from pt_active.sampling.draws import DEFAULT_STRATA, allocation, draw_number, draw_strata, draw_to_budget, strata_by
 from pt_active.sampling.sample import Sample
 
-FORMAT_VERSION = 1
-"""The format of the tables on disk; an audit of another format raises an error, so that it is not misread."""
-
 _NO_STRATUM = -1  # The value of the column ``stratum`` if the pairs were not drawn from strata
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditArguments(Record):
+class AuditArguments:
     """The arguments of ``Audit.create``."""
 
     predictions: dict[str, str] = field(default_factory=dict)  # name of a predictor → its column
@@ -44,7 +40,7 @@ class AuditArguments(Record):
 
 
 @dataclass(frozen=True)
-class AuditCounts(Record):
+class AuditCounts:
     """Sizes of the pool (pairs, queries) and of the sample (draws, which may repeat a pair, and pairs to label)."""
 
     pairs: int
@@ -57,7 +53,6 @@ class AuditCounts(Record):
 class AuditManifest(Provenance):
     """Everything that is needed to repeat an audit, and to check that the result is the same."""
 
-    format_version: int = FORMAT_VERSION
     arguments: AuditArguments
     loss: dict[str, Any]  # the name of its class, and its arguments
     predictors: tuple[str, ...]
@@ -72,17 +67,55 @@ class AuditManifest(Provenance):
 class AuditTables:
     """What an audit holds."""
 
+    KIND: ClassVar[str] = "audit"
+
     pairs: Pairs
     sample: Sample
     assessments: pd.DataFrame  # the pairs to label: qid, docno (+ query, text), inclusion
     manifest: AuditManifest
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """All pairs: ``qid, docno``, predictions, grades, cost, probabilities under the design, numbers of draws."""
+        pairs, sample = self.pairs, self.sample
+        columns: dict[str, Any] = _columns("prediction", pairs.names, pairs.predictions)
+        columns |= _columns("variance", pairs.names[: pairs.variances.shape[1]], pairs.variances)
+        columns |= _columns("grade", range(pairs.grades.shape[1]), pairs.grades)
+        stratum = _NO_STRATUM if sample.stratum is None else sample.stratum
+        columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": stratum}
+        return pairs.keys.assign(**columns, **sample.columns(pairs.weight))
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The tables on disk: all pairs, and those to label."""
+        return {"pairs": self.table, "assessments": self.assessments}
+
+    @classmethod
+    def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
+        """The content of the tables that `frames` made, and of the values of the manifest."""
+        manifest, table = from_json(AuditManifest, values), frames["pairs"]
+        column = {str(name): each.to_numpy() for name, each in table.items()}
+        predictions, grades, variances = (
+            np.ascontiguousarray(table.filter(regex=f"^{kind}_"), dtype=np.float64)
+            for kind in ("prediction", "grade", "variance")
+        )
+        keys, loss = table[["qid", "docno"]], from_description(manifest.loss)
+        known = predictions, grades, variances, column["in_slice"], column["cost"]
+        pairs = Pairs(keys, manifest.predictors, *known, loss)
+        stratum = None if (column["stratum"] == _NO_STRATUM).all() else column["stratum"]
+        draws = column["prob"], column["draws"], column["inclusion"]
+        sample = Sample.from_columns(*draws, manifest.census, stratum=stratum)
+        return cls(pairs, sample, frames["assessments"], manifest)
+
+
+def _columns(kind: str, names: Iterable[object], values: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns of a matrix, by their names."""
+    return {f"{kind}_{name}": column for name, column in zip(names, values.T, strict=True)}
 
 
 def audit_of(pairs: Pairs, arguments: AuditArguments, frame: pd.DataFrame) -> AuditTables:
     """A new audit of pairs that were made from a frame."""
     sample = draw_pairs(pairs, arguments)
     manifest = AuditManifest(
-        versions=dict(versions()),
         inputs={"frame": digest(frame)},
         arguments=arguments,
         loss=described(pairs.loss),
@@ -149,42 +182,3 @@ def _draw_strata(pairs: Pairs, draws: int | None, replace: bool, rng: np.random.
     rows = np.flatnonzero(draw_strata(stratum, drawn, rng))
     once, census = np.ones(len(rows), dtype=np.int64), len(rows) == len(stratum)
     return Sample(rows, once, inclusion[rows], census=census, q=inclusion / inclusion.sum(), stratum=stratum)
-
-
-def pair_table(tables: AuditTables) -> pd.DataFrame:
-    """All pairs: ``qid, docno``, predictions, grades, cost, probabilities under the design, and numbers of draws."""
-    pairs, sample = tables.pairs, tables.sample
-    columns = {f"prediction_{name}": column for name, column in zip(pairs.names, pairs.predictions.T, strict=True)}
-    columns |= {f"variance_{name}": column for name, column in zip(pairs.names, pairs.variances.T, strict=False)}
-    columns |= {f"grade_{g}": column for g, column in enumerate(pairs.grades.T)}
-    stratum = np.full(len(pairs.keys), _NO_STRATUM) if sample.stratum is None else sample.stratum
-    columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": stratum}
-    return pairs.keys.assign(**columns, **sample.columns(pairs.weight))
-
-
-def _read(tables: dict[str, pd.DataFrame], manifest: AuditManifest) -> AuditTables:
-    table = tables["pairs"]
-    variances = [f"variance_{name}" for name in manifest.predictors if f"variance_{name}" in table.columns]
-    pairs = Pairs(
-        frame=table[["qid", "docno"]],
-        names=manifest.predictors,
-        predictions=table[[f"prediction_{name}" for name in manifest.predictors]].to_numpy(dtype=np.float64),
-        grades=np.ascontiguousarray(table[grade_columns(table.columns)].to_numpy(dtype=np.float64)),
-        variances=table[variances].to_numpy(dtype=np.float64),
-        member=table["in_slice"].to_numpy(),
-        cost=table["cost"].to_numpy(dtype=np.float64),
-        loss=from_description(manifest.loss),
-    )
-    q, draws, inclusion, stratum = (table[name].to_numpy() for name in ("prob", "draws", "inclusion", "stratum"))
-    kept = None if (stratum == _NO_STRATUM).all() else stratum
-    sample = Sample.from_columns(q, draws, inclusion, manifest.census, stratum=kept)
-    return AuditTables(pairs, sample, tables["assessments"], manifest)
-
-
-FORM = Form(
-    "audit",
-    FORMAT_VERSION,
-    AuditManifest.from_json,
-    _read,
-    lambda tables: {"pairs": pair_table(tables), "assessments": tables.assessments},
-)

@@ -24,15 +24,14 @@ from pt_active.inference.weightings import (
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.results import Estimate
-from pt_active.plans.making import artifact
-from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import Kept
+from pt_active.plans.making.manifest import digest
 from pt_active.plans.making.pool import graded_frame
 from pt_active.relevance.digits import believed
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure, described
 from pt_active.rounds.instances import PairInstances, instances_of
 from pt_active.rounds.kept import (
-    FORM,
     STRATEGIES,
     ActiveTestArguments,
     ActiveTestManifest,
@@ -120,7 +119,7 @@ def judged_instances(
     return JudgedInstances((instances.name,), basis, state.rounds, statistic, model, bandwidth, tuple(sorted(beyond)))
 
 
-class ActiveTest(KeptArtifact[RoundsSoFar]):
+class ActiveTest(Kept[RoundsSoFar]):
     """An evaluation in rounds: the draws so far, and everything that an estimate needs.
 
     Make one with `create`; read one with ``ActiveTest.load(path)``. It is immutable: `next_round` returns a new test.
@@ -130,7 +129,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
     """
 
     ARTIFACT_TYPE = "active_test"
-    FORM = FORM
+    TABLES = RoundsSoFar
 
     @classmethod
     def create(
@@ -162,8 +161,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
             _warn_of_certainty(instances)
         said = described(instances.measure) if isinstance(instances.measure, Loss) else str(instances.measure)
         manifest = ActiveTestManifest(
-            versions=dict(artifact.versions()),
-            inputs={"pool": artifact.digest(frame)},
+            inputs={"pool": digest(frame)},
             arguments=ActiveTestArguments(said, seed),
             rounds=(),
         )
@@ -233,7 +231,7 @@ class ActiveTest(KeptArtifact[RoundsSoFar]):
         rng = np.random.default_rng([state.manifest.arguments.seed, len(state.manifest.rounds), known])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
         new = rounds.drawn & left
-        learnt_from = None if qrels is None else artifact.digest(checked_qrels(qrels))
+        learnt_from = None if qrels is None else digest(checked_qrels(qrels))
         entry = DrawnRound(size, strategy, drawing, int(new.sum()), learnt_from)
         manifest = replace(state.manifest, rounds=(*state.manifest.rounds, entry))
         return self._of(RoundsSoFar(state.instances, rounds, new, manifest))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,7 @@ from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
 from pt_active.frames.strays import stray_labels
 from pt_active.inference.weightings import inclusion_regression
-from pt_active.plans.making.artifact import Provenance, Record
-from pt_active.plans.making.stored import Form
+from pt_active.plans.making.manifest import Provenance, from_json
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -26,13 +25,11 @@ STRATEGIES = ("ori", "rec", "rf", "uniform")
 """The models that set the probabilities of a round: the original one, the same recalibrated on the labels so far, a new
 one fitted to them, or none."""
 
-FORMAT_VERSION = 2  # The format of the files on disk
-
 _MIN_LEAF = 5  # The smallest leaf of the forest that ``rf`` fits; it is small, since the labels are few
 
 
 @dataclass(frozen=True)
-class ActiveTestArguments(Record):
+class ActiveTestArguments:
     """The arguments of ``ActiveTest.create``; the measure is its full name, or a loss as its class and arguments."""
 
     measure: str | dict[str, Any]
@@ -40,7 +37,7 @@ class ActiveTestArguments(Record):
 
 
 @dataclass(frozen=True)
-class DrawnRound(Record):
+class DrawnRound:
     """A round in the manifest."""
 
     size: int  # the number of draws that was asked for
@@ -54,7 +51,6 @@ class DrawnRound(Record):
 class ActiveTestManifest(Provenance):
     """Everything that is needed to repeat an active test, and to check that the result is the same."""
 
-    format_version: int = FORMAT_VERSION
     arguments: ActiveTestArguments
     inputs: dict[str, str] = field(default_factory=dict)  # the digest of the pool
     rounds: tuple[DrawnRound, ...]
@@ -63,6 +59,8 @@ class ActiveTestManifest(Provenance):
 @dataclass(frozen=True)
 class RoundsSoFar:
     """The state of an active test."""
+
+    KIND: ClassVar[str] = "active test"
 
     instances: Instances
     rounds: Steps  # the draws of all rounds
@@ -117,20 +115,22 @@ class RoundsSoFar:
         strays = stray_labels(instances.frame, lacking, checked)
         return Labels(label, missing_pairs(instances.frame, lacking, missing, what, strays=strays), ignored, strays)
 
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The tables on disk: the pool, what was drawn of it, and the steps in which that was done."""
+        rounds = self.rounds
+        drawn = pd.DataFrame({"step": rounds.step, "probability": rounds.probability, "new": self.new})
+        steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
+        return {"pool": self.instances.frame, "drawn": drawn, "steps": steps}
 
-def _frames(state: RoundsSoFar) -> dict[str, pd.DataFrame]:
-    rounds = state.rounds
-    drawn = pd.DataFrame({"step": rounds.step, "probability": rounds.probability, "new": state.new})
-    steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
-    return {"pool": state.instances.frame, "drawn": drawn, "steps": steps}
-
-
-def _read(tables: dict[str, pd.DataFrame], manifest: ActiveTestManifest) -> RoundsSoFar:
-    drawn, steps, kept = tables["drawn"], tables["steps"], manifest.arguments.measure
-    instances = instances_of(tables["pool"], kept if isinstance(kept, str) else from_description(kept))
-    step, probability, new = (drawn[name].to_numpy() for name in ("step", "probability", "new"))
-    size, independent = steps["size"].to_numpy(dtype=np.float64), steps["independent"].to_numpy(dtype=bool)
-    return RoundsSoFar(instances, Steps(instances.score(), step, probability, size, independent), new, manifest)
-
-
-FORM = Form("active test", FORMAT_VERSION, ActiveTestManifest.from_json, _read, _frames)
+    @classmethod
+    def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
+        """The state that the tables of `frames` and the values of the manifest describe."""
+        manifest = from_json(ActiveTestManifest, values)
+        measure = manifest.arguments.measure
+        instances = instances_of(frames["pool"], measure if isinstance(measure, str) else from_description(measure))
+        drawn = {str(name): each.to_numpy() for name, each in frames["drawn"].items()}
+        size, independent = (
+            frames["steps"][name].to_numpy(kind) for name, kind in (("size", float), ("independent", bool))
+        )
+        steps = Steps(instances.score(), drawn["step"], drawn["probability"], size, independent)
+        return cls(instances, steps, drawn["new"], manifest)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pt_active.demo.collection import demo_collection
-from pt_active.plans.making.artifact import digest
+from pt_active.plans.making.manifest import digest
 
 
 @pytest.fixture(scope="module")

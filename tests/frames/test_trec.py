@@ -14,7 +14,7 @@ from pt_active.frames.columns import as_numbers
 from pt_active.frames.sources import source_of
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import QRELS, RUN, Layout, read_columns, read_qrels, read_run
-from pt_active.plans.making.artifact import digest
+from pt_active.plans.making.manifest import digest
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.outlook import Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import bounded_chance, document_variable
 from pt_active.showing.printed import Facts, Printed, printed
 
@@ -48,7 +47,7 @@ class ModelCheck(Printed):
     bins: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
+    def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
         """Check the grade model of a plan.
 
         Args:

@@ -32,9 +32,8 @@ from pt_active.plans.answers.forecast import (
 )
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.simulated_judging import simulated_effort
-from pt_active.plans.making import artifact
-from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import Kept, PlanTables
+from pt_active.plans.making.manifest import digest
 from pt_active.plans.making.pool import Pool, graded_frame
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -82,7 +81,7 @@ class Outlook(Printed):
         cost: Cost | None = None,
         methods: Sequence[Method] | None = None,
         *,
-        pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame] | None = None,
+        pilot: tuple[Kept[PlanTables], pd.DataFrame] | None = None,
         seed: int = 0,
         queries: str = THESE,
         clusters: str | None = None,
@@ -110,14 +109,14 @@ class Outlook(Printed):
         columns = grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         forecast = Forecast(Pool.from_frame(frame, parsed, cost), parsed, check_per_query(cost), seed=seed)
-        learned = None if pilot is None else Pilot.checked(pilot, artifact.digest(frame), parsed)
+        learned = None if pilot is None else Pilot.checked(pilot, digest(frame), parsed)
         methods = _default_methods(forecast) if methods is None else methods
         return cls.looked(forecast, methods, learned, queries, clusters)
 
     @classmethod
     def of_plan(
         cls,
-        plan: KeptArtifact[PlanTables],
+        plan: Kept[PlanTables],
         qrels: pd.DataFrame | None = None,
         methods: Sequence[Method] | None = None,
         missing: str = "error",

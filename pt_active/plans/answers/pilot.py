@@ -22,8 +22,7 @@ from pt_active.plans.answers.judged import Contrast, LabelledPlan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
 from pt_active.sampling.revealed import ranker_contrasts
@@ -43,7 +42,7 @@ class Pilot:
     chance: np.ndarray  # float64[N], the probability that each labelled document is asked for; 0 for all others
 
     @classmethod
-    def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
+    def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
         """Read the labels of a plan."""
         return cls.of_labelled(labelled_plan(plan.tables, qrels), missing)
 
@@ -52,7 +51,7 @@ class Pilot:
         """The plan and its labels that a user gave, if they are for the same pool and measure."""
         plan: Any
         plan, qrels = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, pd.DataFrame())
-        if not (isinstance(plan, KeptArtifact) and isinstance(plan.tables, PlanTables)):
+        if not (isinstance(plan, Kept) and isinstance(plan.tables, PlanTables)):
             raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(given)}")
         if plan.tables.manifest.inputs["pool"] != digest:
             raise ValueError("the pilot is a plan on another pool (its digest differs); give the pilot's own pool")

@@ -1,25 +1,222 @@
-"""What does a plan keep, and how is it stored?"""
+"""Where plans, audits and active tests are written, checked and read, and what a plan keeps.
+
+A folder holds Parquet tables, and a manifest with the SHA-256 of each table and of itself. `write`, `check` and `read`
+know this form alone; what is kept says which tables it has (`frames`) and is made from them again (`of_frames`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
+import pyterrier as pt
 
-from pt_active.frames.checks import how_many, some
+from pt_active.frames.atomic import new_folder
+from pt_active.frames.checks import file_path, how_many, shown, some
+from pt_active.frames.progress import working
+from pt_active.frames.worklists import write_assessments
 from pt_active.inference.rounds import Round
-from pt_active.plans.making.manifest import FORMAT_VERSION, Manifest
+from pt_active.plans.making.manifest import (
+    FORMAT_VERSION,
+    Manifest,
+    Provenance,
+    RoundEntry,
+    digest_of,
+    from_json,
+)
 from pt_active.plans.making.pool import Pool, traffic_told
-from pt_active.plans.making.stored import Form
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
+from pt_active.showing.printed import Printed, plain
+
+MANIFEST = "manifest.json"
+
+DIGESTS = "sha256"
+"""The key of the manifest that holds the SHA-256 of each file."""
 
 _MAX_NAMED_RANKERS = 10
 """If a plan has more rankers, their number is printed instead of their names."""
+
+
+def write(folder: Path, kind: str, manifest: Provenance, frames: Mapping[str, pd.DataFrame]) -> None:
+    """Write tables and a manifest into an empty folder."""
+    digests: dict[str, str] = {}
+    values = asdict(manifest) | {"kind": kind, DIGESTS: digests}
+    for name, frame in frames.items():
+        content = frame.to_parquet(index=False)
+        digests[f"{name}.parquet"] = hashlib.sha256(content).hexdigest()
+        (folder / f"{name}.parquet").write_bytes(content)
+    digests[MANIFEST] = digest_of(values)
+    (folder / MANIFEST).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+
+
+def check(folder: Path, kind: str) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The content of each table and the values of the manifest, if all is as it was written."""
+    if not (folder / MANIFEST).is_file():
+        raise FileNotFoundError(f"there is no {kind} at {folder}: it has no {MANIFEST}")
+    again = f"make the {kind} again from the same inputs and seed"
+
+    def damaged(how: str) -> ValueError:
+        return ValueError(f"the {kind} at {folder} is damaged: {how}; restore the folder from a copy, or {again}")
+
+    def bytes_of(file: str) -> bytes:
+        try:
+            return (folder / file).read_bytes()
+        except OSError as error:
+            raise damaged(f"{file} cannot be read ({error})") from error
+
+    text = bytes_of(MANIFEST)
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged(f"{MANIFEST} cannot be read ({error})") from error
+    if not isinstance(values, dict) or "format_version" not in values:
+        raise damaged(f"{MANIFEST} lacks format_version")
+    if values.get("kind") != kind:
+        raise ValueError(f"what is kept at {folder} is of the kind {values.get('kind')!r}; {kind!r} is needed")
+    if values["format_version"] != FORMAT_VERSION:
+        raise ValueError(
+            f"the {kind} at {folder} is in format {shown(values['format_version'])}, as its {MANIFEST} says; this "
+            f"version reads format {FORMAT_VERSION}: {again}"
+        )
+    digests, files = values.get(DIGESTS), {}
+    if not isinstance(digests, dict) or digests.pop(MANIFEST, "") != digest_of(values):
+        raise damaged(f"{MANIFEST} is not as it was saved (its SHA-256 differs)")
+    for file, digest in digests.items():
+        files[file] = content = bytes_of(file)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise damaged(f"{file} is not as it was saved (its SHA-256 differs)")
+    return files, values
+
+
+def read(folder: Path, kind: str) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """The tables of a folder by name, and the values of its manifest; raises as `check`."""
+    files, values = check(folder, kind)
+    return {file.removesuffix(".parquet"): pd.read_parquet(io.BytesIO(files[file])) for file in files}, values
+
+
+class Content(Protocol):
+    """What is kept of a plan, an audit or an active test."""
+
+    KIND: ClassVar[str]
+
+    @property
+    def manifest(self) -> Provenance:
+        """How it was made."""
+
+    @property
+    def assessments(self) -> pd.DataFrame:
+        """What people judge."""
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Its tables, by the names of their files."""
+
+    @classmethod
+    def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
+        """Make it again from its tables and the values of its manifest."""
+
+
+Tables = TypeVar("Tables", bound=Content)
+
+
+class Kept(Printed, pt.Artifact, Generic[Tables]):
+    """What is kept while people judge, in memory or in a folder, which is read on first use.
+
+    Args:
+        path: The folder of a saved artifact.
+    """
+
+    ARTIFACT_TYPE: str
+    ARTIFACT_FORMAT = "parquet"
+    ARTIFACT_PACKAGE_HINT = "pt-active"
+    TABLES: type[Any]
+
+    @classmethod
+    def _of(cls, tables: Tables, path: Any = pt.Artifact.NO_PATH) -> Self:
+        """An artifact that holds these tables, in memory if it has no path."""
+        made = cls(path)
+        made.tables = tables
+        return made
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The content."""
+        with working(f"reading {self.path}"):
+            return cast(Tables, self.TABLES.of_frames(*read(file_path("path", self.path), self.TABLES.KIND)))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Versions, arguments with the seed, what was drawn and what it costs, and digests of the inputs."""
+        return dict(plain(self.tables.manifest))
+
+    @property
+    def assessments(self) -> pd.DataFrame:
+        """The documents that people judge: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+
+        They are sorted by qid and docno, so that the order reveals nothing about any ranking.
+        """
+        return self.tables.assessments.copy()
+
+    @classmethod
+    def load(cls, path: str | Path, **kwargs: Any) -> Self:
+        """Read a saved artifact.
+
+        Raises:
+            FileNotFoundError: If there is no artifact at the path.
+            ValueError: If the path is invalid, or the artifact is damaged or in a format that this version cannot read.
+        """
+        loaded = cls(file_path("path", path), **kwargs)
+        loaded.tables  # noqa: B018 reads the folder
+        return loaded
+
+    def save(self, path: str | Path) -> Self:
+        """Write the artifact to a new folder, completely or not at all.
+
+        Returns:
+            The artifact at its path.
+
+        Raises:
+            FileExistsError: If the path exists.
+            FileNotFoundError: If its parent folder does not.
+        """
+        path = file_path("path", path).absolute()
+        if path.exists():
+            raise FileExistsError(f"{path} exists; choose another folder for the {type(self).__name__.lower()}")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        tables = self.tables
+        with working(f"saving {path}"), new_folder(path) as folder:
+            write(folder, tables.KIND, tables.manifest, tables.frames())
+            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
+            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
+            (folder / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+        return self._of(tables, path)
+
+    def export(self, path: str | Path, format: str = "trec") -> Path:
+        """Write what people are to judge to a file.
+
+        Args:
+            path: A file that does not exist yet.
+            format: A name in `worklists.FORMATS`.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: If the format is unknown.
+        """
+        write_assessments(self.assessments, path, format)
+        return Path(path)
 
 
 @dataclass(frozen=True)
@@ -29,6 +226,8 @@ class PlanTables:
     The table of queries has the design of all queries with ``q_draws``, ``q_importance`` and ``q_inclusion``, and in
     plans of queries ``q_priority``: queries are drawn in increasing order of it.
     """
+
+    KIND: ClassVar[str] = "plan"
 
     pool: Pool  # all queries with their sampled rankings and grades
     queries: pd.DataFrame
@@ -51,6 +250,42 @@ class PlanTables:
         runs = len(self.pool.names) - len(self.manifest.later_rankers)
         depth = self.pool.ranks[:runs].max(initial=0)
         return f"{measure} in the pool (top {depth} of {how_many('run', runs)})"
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The tables on disk: the pool, the queries, what people judge, and each round."""
+        frames = {"documents": self.pool.document_frame(), "queries": self.queries, "assessments": self.assessments}
+        query = self.pool.query_of_document
+        return frames | {f"round_{number}": _round_frame(each, query) for number, each in enumerate(self.rounds, 1)}
+
+    @classmethod
+    def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
+        """The content of the tables that `frames` made, and of the values of the manifest."""
+        manifest: Manifest = from_json(Manifest, values)
+        pool, design = Pool.from_tables(frames["documents"], frames["queries"]), manifest.arguments.design
+        rounds = (_round_of(pool, frames[f"round_{n}"], design, each) for n, each in enumerate(manifest.rounds, 1))
+        return cls(pool, frames["queries"], frames["assessments"], manifest, tuple(rounds))
+
+
+def _round_frame(drawn: Round, query: np.ndarray) -> pd.DataFrame:
+    """A round as one row per document of the pool; ``query`` is int64[N], the query of each."""
+    sample, design = drawn.sample, drawn.sample.design
+    place = np.full(len(query), -1)
+    place[design.order] = np.arange(len(design.order))
+    columns = {"planned_opening": design.opening[query], "opening": sample.opening[query], "place": place}
+    columns |= {"inclusion": design.inclusion, "drawn": sample.drawn}
+    if sample.priority is not None and design.rate is not None:
+        columns |= {"rate": design.rate, "priority": sample.priority}
+    return pd.DataFrame(columns)
+
+
+def _round_of(pool: Pool, frame: pd.DataFrame, design: str, entry: RoundEntry) -> Round:
+    """The round of a table that `_round_frame` made."""
+    column = {str(name): values.to_numpy() for name, values in frame.items()}
+    planned, opening = (column[name][pool.indptr[:-1]] for name in ("planned_opening", "opening"))
+    order = np.argsort(column["place"], kind="stable")[np.count_nonzero(column["place"] < 0) :]
+    drawn_from = DocumentDesign(design, order, planned, column["inclusion"], column.get("rate"))
+    sample = TwoPhase(drawn_from, Sample.once(opening), column["drawn"], float(entry.spent), column.get("priority"))
+    return Round(sample, pool.grades, float(entry.expected_variance))
 
 
 def check_extendable(tables: PlanTables) -> None:
@@ -99,55 +334,3 @@ def _saved(tables: PlanTables) -> str:
     seen, useless = int(see.sum()), int((see & (tables.rounds[0].sample.design.inclusion == 0)).sum())
     documents = how_many("document", seen)
     return f"\n  saved     {useless} of {documents} cannot change the result" if useless else ""
-
-
-def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
-    """The rounds as frames, by file name."""
-    documents, queries = [], []
-    for number, each in enumerate(rounds, start=1):
-        sample, design, order = each.sample, each.sample.design, each.sample.design.order
-        row = {"inclusion": design.inclusion[order], "drawn": sample.drawn[order]}
-        if sample.priority is not None and design.rate is not None:
-            row |= {"rate": design.rate[order], "priority": sample.priority[order]}
-        documents.append(pd.DataFrame({"round": number, "document": order, **row}))
-        row = {"planned_opening": sample.design.opening, "opening": sample.opening}
-        queries.append(pd.DataFrame({"round": number, **row}))
-    return {"rounds": pd.concat(documents, ignore_index=True), "round_queries": pd.concat(queries, ignore_index=True)}
-
-
-def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manifest) -> tuple[Round, ...]:
-    """Rebuild the rounds from the frames that `round_tables` made."""
-    rounds = []
-    for number, entry in enumerate(manifest.rounds, start=1):
-        documents, queries = (table[table["round"] == number] for table in (tables["rounds"], tables["round_queries"]))
-        order = documents["document"].to_numpy()
-        planned = queries["planned_opening"].to_numpy()
-        design = DocumentDesign(manifest.arguments.design, order, planned, _spread(pool, documents, "inclusion"))
-        drawn = _spread(pool, documents, "drawn").astype(bool)
-        sample = TwoPhase(design, Sample.once(queries["opening"].to_numpy()), drawn, float(entry.spent))
-        if "priority" in documents.columns:
-            design = replace(design, rate=_spread(pool, documents, "rate"))
-            sample = replace(sample, design=design, priority=_spread(pool, documents, "priority", np.inf))
-        rounds.append(Round(sample, pool.grades, float(entry.expected_variance)))
-    return tuple(rounds)
-
-
-def _spread(pool: Pool, documents: pd.DataFrame, column: str, others: float = 0.0) -> np.ndarray:
-    """float64[N], a column of some documents, and a value for the others."""
-    values = np.full(len(pool.docno), others)
-    values[documents["document"]] = documents[column]
-    return values
-
-
-def _frames(tables: PlanTables) -> dict[str, pd.DataFrame]:
-    frames = {"documents": tables.pool.document_frame(), "queries": tables.queries, "assessments": tables.assessments}
-    return frames | (round_tables(tables.rounds) if tables.rounds else {})
-
-
-def _read(tables: dict[str, pd.DataFrame], manifest: Manifest) -> PlanTables:
-    pool = Pool.from_tables(tables["documents"], tables["queries"])
-    rounds = rounds_from(pool, tables, manifest)
-    return PlanTables(pool, tables["queries"], tables["assessments"], manifest, rounds)
-
-
-FORM = Form("plan", FORMAT_VERSION, Manifest.from_json, _read, _frames)

@@ -1,26 +1,59 @@
-"""What does ``manifest.json`` record about how a plan was made?"""
+"""What does ``manifest.json`` record about how a plan, an audit or an active test was made?"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import ir_measures.measures as irm
+import numpy as np
 import pandas as pd
+from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
-from pt_active.plans.making.artifact import Provenance, Record, digest, versions
 from pt_active.plans.making.pool import Pool
-from pt_active.plans.making.stored import digest_of
-from pt_active.relevance.digits import rounded
+from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.sampling.pools import GradedPool
 
-FORMAT_VERSION = 6
-"""Version of the tables on disk; a plan in another one is refused, so that it is not misread."""
+FORMAT_VERSION = 7
+"""Version of the files on disk; what is kept in another one is refused, so that it is not misread."""
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of Python and the packages that numbers depend on; looking them up takes as long as a small plan."""
+    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanArguments(Record):
+class Provenance:
+    """What the manifest of everything that is kept says."""
+
+    format_version: int = FORMAT_VERSION
+    versions: dict[str, str] = field(default_factory=versions)  # package → version
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """A value from JSON as its type: objects are dataclasses where the type names one, and lists are tuples."""
+    if isinstance(value, list):
+        return tuple(from_json(kind, each) for each in value)
+    record: Any = next(filter(is_dataclass, (kind, *get_args(kind))), None)
+    if record is None or not isinstance(value, dict):
+        return value
+    types = get_type_hints(record)
+    return record(**{name: from_json(types[name], each) for name, each in value.items() if name in types})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanArguments:
     """The arguments of ``Plan.create``, with the defaults of the level filled in."""
 
     measure: str  # with all its parameters
@@ -43,7 +76,7 @@ class PlanArguments(Record):
 
 
 @dataclass(frozen=True)
-class LevelChoice(Record):
+class LevelChoice:
     """Whether a plan samples documents or whole queries, if it was not told, and what the grade model expected of each.
 
     A half-width is that of a 95% interval to expect, None if there is none; of more than two rankers, it is that of a
@@ -69,7 +102,7 @@ class LevelChoice(Record):
 
 
 @dataclass(frozen=True)
-class Counts(Record):
+class Counts:
     """Sizes of the pool (queries, documents, rankers) and of the sample (queries, draws, documents to assess)."""
 
     queries: int
@@ -81,7 +114,7 @@ class Counts(Record):
 
 
 @dataclass(frozen=True)
-class RoundEntry(Record):
+class RoundEntry:
     """The record of a round of documents."""
 
     budget: float
@@ -91,7 +124,7 @@ class RoundEntry(Record):
 
 
 @dataclass(frozen=True)
-class ExtensionEntry(Record):
+class ExtensionEntry:
     """The record of an extension of a plan of queries: its budget, its cost, and what it added."""
 
     budget: float
@@ -101,7 +134,7 @@ class ExtensionEntry(Record):
 
 
 @dataclass(frozen=True)
-class Cut(Record):
+class Cut:
     """How far a plan was cut to what is judged: to the first ``to`` of ``of`` queries or rounds (``unit``)."""
 
     unit: str
@@ -113,7 +146,6 @@ class Cut(Record):
 class Manifest(Provenance):
     """Everything that is needed to make a plan again, and to check that it is the same."""
 
-    format_version: int = FORMAT_VERSION
     arguments: PlanArguments
     rankers: tuple[str, ...] = ()
     census: bool  # whether all that matters is judged, so that nothing is left to chance
@@ -135,18 +167,15 @@ class Manifest(Provenance):
 
         Extensions and cuts leave it as it is, so judgments of the plan fit its extensions.
         """
-        made_from: dict[str, Any] = {"inputs": self.inputs, "arguments": self.arguments.to_json()}
-        return digest_of(_rounded(made_from) | {"drawn": self.drawn})[:16]
+        return _short({"inputs": self.inputs, "arguments": asdict(self.arguments), "drawn": self.drawn})
 
     @property
     def id(self) -> str:
         """The origin; of an extension, 16 hexadecimal digits of it and of how each round was drawn."""
-        steps = [each.budget for each in self.rounds]
-        if self.extensions:
-            steps = [self.limit]
-        elif len(steps) < 2 and all(each.budget == self.arguments.budget for each in self.rounds):
+        steps = [self.limit] if self.extensions else [each.budget for each in self.rounds]
+        if steps in ([], [self.arguments.budget]):
             return self.origin
-        return digest_of({"origin": self.origin, "steps": _rounded(steps)})[:16]
+        return _short({"origin": self.origin, "steps": steps})
 
     @property
     def limit(self) -> float:
@@ -154,13 +183,9 @@ class Manifest(Provenance):
         return float(self.arguments.budget or 0) + sum(each.budget for each in self.extensions)
 
 
-def _rounded(value: Any) -> Any:
-    """What JSON holds, with its numbers rounded."""
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_rounded(each) for each in value]
-    return float(rounded(value)) if isinstance(value, float) else value
+def _short(values: dict[str, Any]) -> str:
+    """16 hexadecimal digits of what JSON can hold, with its numbers rounded."""
+    return digest_of(json.loads(json.dumps(values), parse_float=lambda number: float(rounded(float(number)))))[:16]
 
 
 class PlanSource(NamedTuple):
@@ -189,7 +214,6 @@ def plan_manifest(
     keys = keys.assign(draws=keys["qid"].map(queries.set_index("qid")["q_draws"]).astype("int64"))
     drawn = {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum()), "assessments": len(assessments)}
     return Manifest(
-        versions=dict(versions()),
         arguments=arguments,
         rankers=pool.names,
         census=census,
@@ -200,3 +224,47 @@ def plan_manifest(
         choice=source.choice,
         drawn=digest(keys),
     )
+
+
+def digest(source: str | Path | pd.DataFrame) -> str:
+    """A fingerprint of a file or a frame, to recognise it again.
+
+    Args:
+        source: A file, of which every byte counts; or a frame, of whose numbers the first digits count, which are the
+            same on every processor. The order of its rows and columns, its index and the type of its strings
+            (``object`` or ``str``) do not count.
+
+    Returns:
+        A SHA-256 as 64 hexadecimal digits.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
+    if not isinstance(source, pd.DataFrame):
+        with Path(source).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    names = sorted(source.columns, key=str)
+    rows = combine_hash_arrays((_hashes(source[name]) for name in names), len(names))
+    rows.sort()
+    return hashlib.sha256(repr([str(name) for name in names]).encode() + rows.tobytes()).hexdigest()
+
+
+def _hashes(column: pd.Series) -> np.ndarray:
+    """uint64[N], the hash of each value: of a rounded number, the bytes of a vector of them, or what others print."""
+    if isinstance(column.dtype, pd.StringDtype) and not column.isna().any():
+        return pd.util.hash_array(column.to_numpy(dtype=object))
+    if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
+        with suppress(TypeError, ValueError):  # of what is no vector of numbers
+            column = column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())
+    elif pd.api.types.is_float_dtype(column):
+        # The sum turns -0.0 into 0.0.
+        column = pd.Series(rounded(column.to_numpy(dtype=np.float64, na_value=np.nan), GRADE_BITS) + 0.0)
+    try:
+        return pd.util.hash_pandas_object(column, index=False).to_numpy()
+    except TypeError:  # such as of dictionaries
+        return pd.util.hash_pandas_object(column.map(repr), index=False).to_numpy()
+
+
+def digest_of(value: Any) -> str:
+    """The SHA-256 of what JSON holds, whatever its white space and the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -192,14 +192,12 @@ class Pool:
         """Rebuild a pool from its `document_frame` and its design table, without checking them again."""
         names = tuple(ranker_names(documents.columns))
         ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
-        code, qids = id_codes(documents["qid"])
-        place = qids.get_indexer(pd.Index(queries["qid"]))
-        counts = np.where(place >= 0, np.bincount(code, minlength=1)[place], 0)
+        ends = np.cumsum(np.bincount(id_codes(documents["qid"])[0]))
         return cls(
             names,
             queries[query_columns(queries.columns)],
             texts(documents["docno"]),
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.concatenate([[0], ends]),
             np.ascontiguousarray(ranks),
             np.ascontiguousarray(documents[grade_columns(documents.columns)].to_numpy()),
             documents["doc_cost"].to_numpy(),

@@ -119,7 +119,7 @@ class Findings(Printed):
             "model_check": plain(self.check.to_frame())[0] | {"bins": self.check.bins},
             "slices": self.slices,
             "missing": {"policy": basis.missing_policy, "pairs": self.missing},
-            "manifest": self.made.to_json(),
+            "manifest": self.made,
         }
         plained: dict[str, Any] = plain(said)
         return plained

@@ -30,9 +30,8 @@ from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import state_of
-from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import records_of_plan
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.making.sampled import cut_to_judged
 from pt_active.showing.charts import framed
@@ -51,7 +50,7 @@ class Report(Findings):
     @classmethod
     def of(
         cls,
-        plan: KeptArtifact[PlanTables],
+        plan: Kept[PlanTables],
         qrels: pd.DataFrame,
         measure: str | irm.Measure | None = None,
         estimator: str = ESTIMATOR,
