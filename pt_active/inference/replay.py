@@ -15,7 +15,7 @@ import numpy as np
 
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
 from pt_active.inference.intervals import interval
-from pt_active.inference.rounds import Round, draw_round, estimate_rounds
+from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.inference.ties import settled
 from pt_active.relevance.moments import Moments
@@ -245,11 +245,12 @@ class LabelledPool:
         """The estimates of all methods from samples of documents."""
         usual = usual_variance(self.graded.seen.form) if how.defensive is None else how.defensive
         settings, rows = RoundSettings(methods[0].design, usual), []
+        sizes = pool_sizes(self.graded, settings) if traded is None else None
         for budget in budgets:
             found: dict[str, list[dict[str, float]]] = {method.estimator: [] for method in methods}
             for repetition in range(size):
                 pool = self if traded is None else self.swapped(traded[repetition])
-                drawn = draw_round(pool.graded, settings, budget, rng)
+                drawn = drawn_by(sizes or pool_sizes(pool.graded, settings), pool.graded, settings, budget, rng)
                 for method in methods:
                     found[method.estimator].append(pool._row(drawn, method))
             rows.append(
