@@ -260,11 +260,11 @@ new queries: t without the skewness [test_new_queries]
     far = 1 + abs(skewness) * (1 + 2 * t**2) / (3 * t) => far = 1 + 0 * abs(skewness)
 new queries: the wrong tail is long [test_new_queries]
     if skewness > 0 else Tails(far, 1.0, degrees) => if skewness < 0 else Tails(far, 1.0, degrees)
-verdict: the intervals of all pairs at the level of one [test_pairwise]
+verdict: the intervals of all pairs at the level of one [test_verdict]
     interval(proof.draws, proof.stakes, alpha / len(proofs)) => interval(proof.draws, proof.stakes, alpha)
-until known: the value on the other side of the truth [test_until_known]
+until known: the value on the other side of the truth [test_outlook]
     float(draws.base[-1]) - difference => float(draws.base[-1]) + difference
-until known: errors of the model as it expects them [test_until_known]
+until known: errors of the model as it expects them [test_outlook]
     np.sqrt(scale) * (each.contribution - each.units.mean) => (each.contribution - each.units.mean)
 clocks: uniform for exponential [test_clocks]
     np.asarray(-np.log(np.minimum((bits => np.asarray((np.minimum((bits
@@ -393,9 +393,9 @@ pages: rows that are left out are not counted [test_charts]
 charts: the ways to sample change their order [test_charts]
     known.groupby(["level", "design"], sort=False) => known.groupby(["level", "design"])
 # Units, looks and forecasts
-cut plans: a plan that was cut twice says what the second began with [test_cut]
+cut plans: a plan that was cut twice says what the second began with [plans/answers/test_gaps]
     (manifest.cut or cut).of => cut.of
-order of documents: later rounds come among the earlier [plans/answers/test_gaps test_cut]
+order of documents: later rounds come among the earlier [plans/answers/test_gaps]
     place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
     np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind

@@ -29,14 +29,12 @@ def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
 
 def small_pool(seed: int, rankers: int = 2) -> pd.DataFrame:
     """30 queries of 4 documents each, in random orders, with grades from 0 to 2."""
-    rng, rows = np.random.default_rng(seed), []
-    for number in range(30):
-        ranks = [rng.permutation(4) for _ in range(rankers)]
-        for place in range(4):
-            row = {"qid": f"q{number:02}", "docno": f"d{place}"}
-            rows.append(row | {f"rank_{name}": ranks[i][place] for i, name in enumerate("abc"[:rankers])})
-    grades = rng.dirichlet([1, 1, 1], len(rows))
-    return pd.DataFrame(rows).assign(grade_0=grades[:, 0], grade_1=grades[:, 1], grade_2=grades[:, 2])
+    rng = np.random.default_rng(seed)
+    ranks = np.array([[rng.permutation(4) for _ in range(rankers)] for _ in range(30)])
+    grades = rng.dirichlet([1, 1, 1], 120)
+    keys = pd.DataFrame({"qid": [f"q{n // 4:02}" for n in range(120)], "docno": [f"d{n % 4}" for n in range(120)]})
+    ranked = keys.assign(**{f"rank_{name}": ranks[:, i].ravel() for i, name in enumerate("abc"[:rankers])})
+    return ranked.assign(**{f"grade_{grade}": grades[:, grade] for grade in range(3)})
 
 
 def small_plan(level: str, pool: pd.DataFrame, budget: float) -> Plan:

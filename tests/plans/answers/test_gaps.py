@@ -1,17 +1,20 @@
-"""Documents that were passed over, or wait for a second judge: they are named, and do not blind the status."""
+"""Documents that were passed over, or wait for a second judge, do not blind the status; plans cut to what is judged."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import judged_by_ann, ordered, small_plan, small_pool
+from drawn_order import in_order, judged_by_ann, ordered, prefix, small_plan, small_pool
+from samples import wanted
 
-from pt_active import Plan
+from pt_active import DCG, Plan
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.status import Status
 
@@ -64,7 +67,7 @@ def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
 
 
 def test_labels_of_an_extension_count_although_earlier_ones_are_lacking() -> None:
-    """Whatever the labels of the gaps are, the state with them proves no less, and its interval lies within."""
+    """With any labels of the gaps the evidence is no smaller, and the interval lies within."""
     plan = plan_of("document")
     longer = plan.extend(60)
     qrels = pd.concat([judged_by_ann(plan), judged_by_ann(longer)], ignore_index=True)[LABELS]
@@ -72,13 +75,12 @@ def test_labels_of_an_extension_count_although_earlier_ones_are_lacking() -> Non
     state, strict = longer.status(some), longer.status(some, missing="error")
     assert (state.open, state.left_out, state.judged, strict.judged) == (2, 0, state.drawn - 2, 3)
     assert state.high - state.low < strict.high - strict.low
-    for first in range(3):
-        for second in range(3):
-            filled = qrels.copy()
-            filled.loc[[3, 20], "label"] = first, second
-            whole = longer.status(filled)
-            assert whole.e_value >= state.e_value * (1 - 1e-9)
-            assert state.low - 1e-6 <= whole.low <= whole.high <= state.high + 1e-6
+    for labels in product(range(3), repeat=2):
+        filled = qrels.copy()
+        filled.loc[[3, 20], "label"] = labels
+        whole = longer.status(filled)
+        assert whole.e_value >= state.e_value * (1 - 1e-9)
+        assert state.low - 1e-6 <= whole.low <= whole.high <= state.high + 1e-6
 
 
 def test_a_plan_that_was_drawn_at_once_takes_all_that_lacks_a_label_as_not_relevant() -> None:
@@ -188,3 +190,108 @@ def test_whatever_the_second_judge_says_nothing_is_taken_back(level: str) -> Non
         assert (whole.open, whole.due, whole.changed, whole.judged) == (0, 0, 0, whole.drawn)
         assert whole.e_value >= state.e_value * (1 - 1e-9)
         assert state.low - 1e-6 <= whole.low <= whole.high <= state.high + 1e-6
+
+
+# --- plans that are cut to what is judged -----------------------------------------------------------------------------
+
+
+CUT = "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand"
+
+
+@pytest.mark.parametrize(("kind", "n"), [("census", 9), ("plan", 23)])
+def test_a_cut_plan_estimates_what_the_status_does(kind: str, n: int, request, labels: pd.DataFrame) -> None:
+    whole = request.getfixturevalue(kind)
+    some = prefix(whole, labels, n)
+    cut, status = whole.so_far(some), whole.status(some, None)
+    found = cut.compare(some)
+    assert found.difference == pytest.approx(status.value, rel=1e-12, abs=1e-12)
+    assert found.standard_error == pytest.approx(status.standard_error, rel=1e-12)
+    assert CUT in found.note
+    assert cut.manifest["cut"] == {"unit": "queries", "of": status.drawn, "to": n}
+    assert cut.manifest["spent"] == pytest.approx(status.spent)
+    assert cut.manifest["counts"]["draws"] == n == len(cut.sample)
+    assert len(cut.assessments) == cut.manifest["counts"]["assessments"] == status.n_judged
+    assert f"cut       to the first {n} of {status.drawn} queries, which are judged" in str(cut)
+
+
+def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
+    plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    short = Plan.create(graded, None, DCG @ 10, draws=12, seed=3, defensive=plan.manifest["arguments"]["defensive"])
+    cut = plan.so_far(prefix(plan, labels, 12))
+    columns = ["qid", "q_draws", "q_importance", "q_inclusion"]
+    pd.testing.assert_frame_equal(cut.queries[columns], short.queries[columns], rtol=1e-12)
+    pd.testing.assert_frame_equal(cut.assessments, short.assessments)
+
+
+def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    some = prefix(plan, labels, 14)
+    cut = Plan.load(plan.so_far(some).save(tmp_path / "cut").path)
+    assert cut.compare(some) == plan.so_far(some).compare(some)
+    assert cut.status(some, None) == plan.status(some, None)
+    fewer = prefix(plan, labels, 9)
+    again = cut.so_far(fewer)
+    assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, None).drawn, "to": 9}
+    assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
+
+
+@pytest.mark.parametrize("looks", ["always", None])
+def test_a_cut_plan_of_documents_still_waits_for_what_was_cut_off(looks: str | None) -> None:
+    plan = small_plan("document", small_pool(4), 60)
+    some = judged_by_ann(plan)[LABELS].head(40)
+    cut = plan.so_far(some)
+    assert cut.status(some, looks) == plan.status(some, looks)
+    assert cut.gate(some, 9.0, looks=None, queries="these").outcome == "unresolved"
+
+
+@pytest.mark.parametrize("design", ["depth", "surprises"])
+def test_a_plan_without_an_order_that_was_cut_decides_no_gate(design: str) -> None:
+    pool = small_pool(4)
+    plan = Plan.create(pool, None, "nDCG@3", budget=60, level="document", design=design, seed=1)
+    some = ordered(plan, pool.assign(label=np.arange(len(pool)) % 3)[["qid", "docno", "label"]])[:-9]
+    with pytest.raises(ValueError, match="the plan was cut to what is judged, .* ask the plan that was drawn"):
+        plan.so_far(some).gate(some, 9.0, looks=None, queries="these")
+
+
+def test_what_lacks_labels_says_the_way(plan: Plan, labels: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), or plan\.so_far"):
+        plan.compare(prefix(plan, labels, 9))
+    order = in_order(plan)
+    later = wanted(plan, labels)[lambda frame: frame.qid != order[0]]
+    with pytest.raises(ValueError, match=f"judged so far without a gap: document .* of query '{order[0]}' and "):
+        plan.so_far(later)
+    with pytest.raises(ValueError, match="hold no judgment"):
+        plan.so_far(later.head(0))
+    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
+        plan.so_far(later.assign(qid="x" + later.qid))
+
+
+def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
+    one = Plan.create(graded, None, DCG @ 10, budget=150, level="document", design="depth", seed=3)
+    two = one.extend(80)
+    three = two.extend(60)
+    rounds = [wanted(each, labels) for each in (one, two, three)]
+    part = pd.concat([rounds[0], rounds[1].head(20)])
+    cut, status = two.so_far(part), two.status(part, None)
+    found = cut.compare(part)
+    assert found.difference == one.compare(rounds[0]).difference
+    assert (found.difference, found.standard_error) == pytest.approx((status.value, status.standard_error), rel=1e-12)
+    assert cut.manifest["cut"] == {"unit": "rounds", "of": 2, "to": 1}
+    assert CUT in found.note
+    for column in ("q_prob", "q_draws", "q_importance", "q_inclusion"):
+        np.testing.assert_array_equal(cut.queries[column], one.queries[column])
+    keys = ["qid", "docno", "inclusion"]
+    pd.testing.assert_frame_equal(cut.assessments[keys], one.assessments[keys])
+    for key in ("counts", "spent", "rounds"):
+        assert cut.manifest[key] == one.manifest[key]
+    assert Plan.load(cut.save(tmp_path / "cut").path).compare(part) == found
+    with pytest.raises(ValueError, match=r"plan\.so_far"):
+        two.compare(part)
+    with pytest.raises(ValueError, match="extend the plan as it was drawn"):
+        cut.extend(50)
+    with pytest.raises(ValueError, match=r"judged so far without a gap: document .* and \d+ more lack a label"):
+        two.so_far(part.tail(30))
+    both, part = pd.concat(rounds[:2]), pd.concat([*rounds[:2], rounds[2].iloc[:-5]])
+    later = three.so_far(part)
+    assert later.compare(part).difference == two.compare(both).difference
+    assert later.manifest["rounds"] == two.manifest["rounds"]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import prefix as first
+from samples import wanted
 
 from pt_active import DCG, Plan
 
-MARGINS = (0.3, 1.5)
+ASKED = {"margin": 0.1, "queries": "these"}
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +27,9 @@ def plan(pair: pd.DataFrame) -> Plan:
     return Plan.create(pair, None, DCG @ 10, budget=1300, level="query", seed=3)
 
 
-@pytest.mark.parametrize("queries", ["these", "new"])
-@pytest.mark.parametrize("margin", MARGINS)
+@pytest.mark.parametrize(("queries", "margin"), [("these", 0.3), ("new", 0.3), ("new", 1.5)])
 def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
-    plan: Plan, labels: pd.DataFrame, margin: float, queries: str
+    plan: Plan, labels: pd.DataFrame, queries: str, margin: float
 ) -> None:
     seen = set()
     for n in (0, 8, 99):
@@ -38,8 +37,8 @@ def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
         state = plan.status(judged, queries=queries)
         for rule, threshold in (("non-inferior", -margin), ("better", margin)):
             gate = plan.gate(judged, margin, rule, queries=queries)
-            wanted = "pass" if state.low > threshold else "fail" if state.high < threshold else "unresolved"
-            assert gate.outcome == wanted
+            outcome = "pass" if state.low > threshold else "fail" if state.high < threshold else "unresolved"
+            assert gate.outcome == outcome
             assert gate.question.endswith(f", for {queries} queries?")
             assert (gate.status.value, gate.status.low) == pytest.approx((state.value, state.low), nan_ok=True)
             seen.add(gate.outcome)
@@ -80,10 +79,7 @@ def test_no_gate_passes_where_few_queries_differ(looks: str | None) -> None:
         assert each.advice == "add queries"
         assert each.answer == "unresolved: too few queries differ to decide for new ones"
         assert "none   for queries like them: looks at any time need 30 queries or clusters that differ" in str(each)
-
-
-def test_what_holds_for_few_that_differ_is_said_with_every_interval() -> None:
-    plan, qrels = few_differ(60, 1)
+    plan, qrels = outcomes[1]
     said = "judged queries have another value than the rest, so the interval for new queries may miss more often"
     for queries in ("these", "new"):
         assert said in plan.compare(qrels, queries=queries).note
@@ -102,29 +98,13 @@ def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
     assert len({each.decided_at for each in decided[at:]}) == 1
 
 
-def two_queries(new: list[int], **how: Any) -> tuple[Plan, pd.DataFrame]:
-    """Two queries of two documents, of which the first is relevant; the rankers have them in opposite orders."""
-    keys = pd.DataFrame({"qid": ["1", "1", "2", "2"], "docno": ["a", "b", "a", "b"]})
-    pool = keys.assign(rank_new=new * 2, rank_old=new[::-1] * 2, grade_0=0.5, grade_1=0.5)
-    return Plan.create(pool, None, "P@1", **how), keys.assign(label=[1, 0, 1, 0])
-
-
-def test_a_difference_of_exactly_the_margin_is_not_worse_by_more_than_the_margin() -> None:
-    """One document each, of gains 1 and 0: the difference in P@1 is exactly −1."""
-    plan, qrels = two_queries([1, 0], budget=100)
-    assert plan.gate(qrels, 1.0, queries="these").outcome == "pass"
-    assert plan.gate(qrels, 0.99, queries="these").outcome == "fail"
-    assert plan.gate(qrels, 1.0, "better", first="old", second="new", queries="these").outcome == "fail"
-    assert plan.gate(qrels, 1.0, looks=None, queries="these").outcome == "pass"
-    assert plan.gate(qrels, 1.0, "better", looks=None, first="old", second="new", queries="these").outcome == "fail"
-
-
 def test_what_no_label_can_change_is_decided_at_once() -> None:
     """Documents of gain 0 or 1 at rank 1: after one query of two, the difference lies in [0, 1] or [−1, 0]."""
-    plan, qrels = two_queries([0, 1], draws=2, level="query", design="passive", defensive=1.0)
-    one = first(plan, qrels, 1)
+    keys = pd.DataFrame({"qid": ["1", "1", "2", "2"], "docno": ["a", "b", "a", "b"]})
+    pool = keys.assign(rank_new=[0, 1] * 2, rank_old=[1, 0] * 2, grade_0=0.5, grade_1=0.5)
+    plan = Plan.create(pool, None, "P@1", draws=2, level="query", design="passive", defensive=1.0)
+    one = first(plan, keys.assign(label=[1, 0, 1, 0]), 1)
     assert plan.status(one).low == pytest.approx(0, abs=1e-6)
-    assert plan.gate(one, 0.0, queries="these").outcome == "pass"
     assert plan.gate(one, 0.0, queries="these").answer == "pass: new is no worse than old"
     turned = one.assign(label=1 - one["label"])
     assert plan.gate(turned, 0.0, "better", queries="these").outcome == "fail"
@@ -132,23 +112,23 @@ def test_what_no_label_can_change_is_decided_at_once() -> None:
 
 
 def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(pair, None, "DCG@10", budget=300, design="depth", seed=1)
-    first = plan.assessments[["qid", "docno"]].merge(labels)
-    plan = plan.extend(100)
-    judged = pd.concat([first, plan.assessments[["qid", "docno"]].merge(labels)])
-    with pytest.raises(ValueError, match="drawn at once, .* once all are judged, use looks=None"):
-        plan.gate(judged, 0.02, looks="always", queries="these")
+    one = Plan.create(pair, None, "DCG@10", budget=300, design="depth", seed=1)
+    plan = one.extend(100)
+    judged = pd.concat([wanted(each, labels) for each in (one, plan)])
+    message = (
+        "the documents were drawn at once, so nothing can be proved after each label; once all are judged, use "
+        'looks=None, after each of its parts looks="obrien-fleming", or make a plan with design="successive"'
+    )
+    with pytest.raises(ValueError, match=message):
+        one.gate(judged, 0.02, looks="always", queries="these")
     assert plan.gate(judged, 0.5, queries="these").outcome == "pass"
     census = Plan.create(pair, None, "nDCG@10", budget=1e9)
     assert census.gate(labels, 0.5, looks=None, queries="these").outcome == "pass"
 
 
 def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
-    judged = plan.assessments[["qid", "docno"]].merge(labels)
-    passed, failed = (
-        plan.gate(judged, 0.3, queries="these"),
-        plan.gate(judged, 0.05, first="production", second="candidate", queries="these"),
-    )
+    judged, turned = wanted(plan, labels), {"first": "production", "second": "candidate"}
+    passed, failed = plan.gate(judged, 0.3, queries="these"), plan.gate(judged, 0.05, queries="these", **turned)
     assert passed.answer == "pass: candidate is at most 0.3 worse than production"
     assert failed.answer == "fail: production is more than 0.05 worse than candidate"
     assert str(passed).startswith("DCG@10: is candidate at most 0.3 worse than production, for these queries?\n")
@@ -165,21 +145,20 @@ def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "margin is needed: by how much may the candidate be worse"),
-        ({"margin": -0.1}, "margin must be a number from 0, got -0.1"),
-        ({"margin": float("nan")}, "margin must be a number from 0, got nan"),
-        ({"margin": 0.1, "rule": "worse"}, 'rule="worse" is unknown; it is one of non-inferior, better'),
-        (
-            {"margin": 0.1, "looks": "obrien-fleming"},
-            "is for plans that come in parts; use looks=.always. if the plan has an order",
-        ),
-        ({"margin": 0.1, "first": "x"}, "no ranker 'x' in this plan"),
-        ({"margin": 0.1, "confidence": 1.0}, "confidence must"),
+        ({"queries": "these"}, "margin is needed: by how much may the candidate be worse"),
+        ({"margin": 0.4}, "queries is needed: 'new' decides for queries like those of the pool"),
+        ({"margin": 0.4, "queries": "all"}, "queries must be 'these' or 'new', got 'all'"),
+        ({"margin": -0.1, "queries": "these"}, "margin must be a number from 0, got -0.1"),
+        ({"margin": float("nan"), "queries": "these"}, "margin must be a number from 0, got nan"),
+        (ASKED | {"rule": "worse"}, 'rule="worse" is unknown; it is one of non-inferior, better'),
+        (ASKED | {"looks": "obrien-fleming"}, "is for plans that come in parts; use looks=.always. if the plan has an"),
+        (ASKED | {"first": "x"}, "no ranker 'x' in this plan"),
+        (ASKED | {"confidence": 1.0}, "confidence must"),
     ],
 )
-def test_bad_arguments_are_named(plan: Plan, labels: pd.DataFrame, arguments: dict[str, object], message: str) -> None:
+def test_bad_arguments_are_named(plan: Plan, labels: pd.DataFrame, arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        plan.gate(labels, **arguments, queries="these")  # type: ignore[arg-type]
+        plan.gate(labels, **arguments)
 
 
 def test_one_ranker_has_no_gate(graded: pd.DataFrame, labels: pd.DataFrame) -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import ordered
+from samples import wanted
 from scipy import stats
 
-from pt_active import DCG, Plan, UnitCost
+from pt_active import DCG, Plan
 from pt_active.inference.new_queries import MIN_GROUPS, SHARE_OF_LABELS
 from pt_active.inference.stopping.bets import interval
 from pt_active.plans.answers.contributions import slices_of
@@ -19,34 +20,31 @@ from pt_active.plans.answers.labelled_plan import labelled_plan
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status_of_plan import labels_so_far
 
+PAIR = Contrast(0, 1)
+BOTH = pytest.mark.parametrize("level", ["query", "document"])
 
-@pytest.mark.parametrize(
-    ("level", "measure"), [("query", "DCG@10"), ("document", "ERR@10"), ("query", "nDCG@10"), ("document", "AP(rel=2)")]
-)
-def test_a_census_answers_for_new_queries_as_the_paired_t_test_does(graded, demo, topics, level, measure) -> None:
-    plan = Plan.create(graded, topics, measure, budget=1e9, level=level, seed=1)
-    labels = demo.judge(plan.assessments)
-    by_query = plan.judged(labels).measured(Contrast(0, 1), How(plan.measure)).by_query
+
+@pytest.mark.parametrize(("level", "measure"), [("query", "DCG@10"), ("document", "ERR@10"), ("document", "AP(rel=2)")])
+def test_a_census_answers_for_new_queries_as_the_paired_t_test_does(graded, labels, level, measure) -> None:
+    plan = Plan.create(graded, None, measure, budget=1e9, level=level, seed=1)
+    judged = wanted(plan, labels)
+    by_query = plan.judged(judged).measured(PAIR, How(plan.measure)).by_query
     expected = stats.ttest_1samp(by_query.value, 0.0)
-    result = plan.compare(labels, queries="new")
+    result = plan.compare(judged, queries="new")
     assert result.pvalue == pytest.approx(expected.pvalue, rel=1e-9)
     assert result.confidence_interval() == pytest.approx(expected.confidence_interval())
     assert result.degrees_of_freedom == pytest.approx(len(by_query.value) - 1)
     assert result.beside.confidence_interval() == pytest.approx((result.difference, result.difference))
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, demo, topics, level) -> None:
-    plan = Plan.create(graded, topics, DCG @ 10, budget=300, level=level, seed=1)
-    labels = demo.judge(plan.assessments)
-    these, new = plan.compare(labels), plan.compare(labels, queries="new")
+@BOTH
+def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, labels, level) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=1)
+    judged = wanted(plan, labels)
+    these, new = plan.compare(judged), plan.compare(judged, queries="new")
     assert these.difference == new.difference
     assert these.standard_error < new.standard_error
     assert (these.beside.standard_error, new.beside.standard_error) == (new.standard_error, these.standard_error)
-    said = f"for these {len(topics)} queries", "for queries like them"
-    assert all(each in str(these) and each in str(new) for each in said)
-    assert str(these).index(said[0]) < str(these).index(said[1])
-    assert str(new).index(said[1]) < str(new).index(said[0])
     row = these.to_dict()
     assert (row["low"], row["high"]) == (row["these_low"], row["these_high"])
     assert row["new_low"] < row["these_low"] < row["these_high"] < row["new_high"]
@@ -54,60 +52,52 @@ def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, demo, top
     if level == "document":
         parts = new.basis.error_of_queries, new.basis.error_of_documents, new.basis.error_of_model
         assert np.sqrt(np.sum(np.square(parts))) == pytest.approx(new.standard_error, rel=1e-9)
+    states = plan.status(judged), plan.status(judged, queries="new")
+    for first, second in ((str(these), str(new)), map(str, states)):
+        assert 0 < first.index("for these 120 queries") < first.index("for queries like them")
+        assert 0 < second.index("for queries like them") < second.index("for these 120 queries")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("traffic", "has_interval"), [(10.0, True), (1e4, False)])
 def test_one_query_with_nearly_all_of_the_traffic_says_nothing_of_others(
-    graded, demo, topics, traffic: float, has_interval: bool
+    graded, labels, topics, traffic: float, has_interval: bool
 ) -> None:
     heavy = topics.assign(traffic=np.where(np.arange(len(topics)) == 0, traffic, 1.0))
     plan = Plan.create(graded, heavy, DCG @ 10, budget=300, level="document", seed=1)
-    new = plan.compare(demo.judge(plan.assessments), queries="new")
+    new = plan.compare(wanted(plan, labels), queries="new")
     assert np.isfinite(new.confidence_interval()).all() == has_interval
     assert ("nearly all of the weight lies on one query" in str(new)) != has_interval
 
 
-@pytest.mark.parametrize("measure", ["DCG@10", "AP(rel=2)"])
-def test_documents_in_opened_queries_give_values_of_queries(graded, demo, topics, measure) -> None:
-    cost = UnitCost(per_query=5.0)
-    plan = Plan.create(graded, topics, measure, budget=300, level="document", cost=cost, seed=1)
-    judged = plan.judged(demo.judge(plan.assessments))
-    measured = judged.measured(Contrast(0, 1), How(plan.measure))
-    by_query, basis = measured.by_query, measured.basis
-    assert basis.n_queries < len(topics)
-    assert by_query.weight @ by_query.value == pytest.approx(measured.value, rel=1e-9)
-    sampling = basis.error_of_queries**2 + basis.error_of_documents**2
-    assert by_query.variance == pytest.approx(sampling, rel=1e-9)
-
-
 def test_clusters_are_one_draw_of_new_queries(census, labels, topics) -> None:
-    values = census.judged(labels).measured(Contrast(0, 1), How(census.measure)).by_query.value
+    values = census.judged(labels).measured(PAIR, How(census.measure)).by_query.value
     need = topics.set_index("qid")["qneed"].loc[census.tables.pool.qids]
     needs = pd.Series(values).groupby(need.to_numpy()).mean()
     result = census.compare(labels, queries="new", clusters="qneed")
     assert f"as {len(needs)} clusters" in str(result)
     assert topics["qneed"].value_counts().nunique() == 1
     assert result.pvalue == pytest.approx(stats.ttest_1samp(needs, 0.0).pvalue, rel=1e-9)
+    alone, state = (census.status(labels, queries="new", clusters=each) for each in (None, "qneed"))
+    assert alone.apart != state.apart
+    assert (result.population.clusters, state.population) == (40, result.population)
 
 
-def test_one_cluster_that_is_judged_in_full_says_why_it_has_no_interval_for_new_queries(graded, demo, topics) -> None:
+def test_what_says_nothing_of_other_queries_says_why(graded, few, census, labels, topics) -> None:
     plan = Plan.create(graded, topics.assign(qall="all"), DCG @ 10, budget=1e9, seed=1)
-    result = plan.compare(demo.judge(plan.assessments), queries="new", clusters="qall")
+    result = plan.compare(labels, queries="new", clusters="qall")
     assert result.note == "one query says nothing of other queries: no interval, no test"
     assert "for queries like them, as 1 cluster\n" in str(result)
+    tied = census.judged(labels).compare(0, 0, How(census.measure, queries="new"))
+    assert tied.note.startswith("all queries have the same value")
+    same = few.assign(rank_production=few["rank_candidate"], score_production=few["score_candidate"])
+    state = Plan.create(same, None, DCG @ 10, budget=1e9, level="query", seed=1).status(labels, margin=1, queries="new")
+    assert (state.resolved, state.refusal) == (False, "the labels so far do not tell how far queries differ")
 
 
-def test_ties_in_all_queries_that_are_judged_say_why_there_is_no_interval_for_new_ones(census, labels) -> None:
-    judged = census.judged(labels)
-    result = judged.compare(0, 0, How(census.measure, queries="new"))
-    assert result.note.startswith("all queries have the same value")
-
-
-def test_unknown_populations_and_clusters_are_refused(graded, demo, topics) -> None:
+def test_unknown_populations_and_clusters_are_refused(graded, labels, topics) -> None:
     some = topics.assign(qneed=topics["qneed"].where(np.arange(len(topics)) != 4))
     plan = Plan.create(graded, some, DCG @ 10, budget=1e9, seed=1)
-    labels = demo.judge(plan.assessments)
     for asked, message in (
         ({"clusters": "qkind"}, "there is no column 'qkind'; the plan has"),
         ({"clusters": "q_prob"}, "there is no column 'q_prob'; the plan has"),
@@ -118,14 +108,13 @@ def test_unknown_populations_and_clusters_are_refused(graded, demo, topics) -> N
             plan.compare(labels, **{"queries": "new"} | asked)
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, demo, topics, level) -> None:
+@BOTH
+def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, labels, topics, level) -> None:
     half = topics.assign(qhalf=np.where(np.arange(len(topics)) % 2, "odd", "even"))
     plan = Plan.create(graded, half, DCG @ 10, budget=1e9, level=level, seed=1)
-    labels, how = demo.judge(plan.assessments), How(plan.measure, queries="new")
-    labelled = labelled_plan(plan.tables, labels)
-    by_query = labelled.judged(how).measured(Contrast(0, 1), how).by_query
-    of_half = pd.Series(half["qhalf"].to_numpy(), index=half["qid"]).loc[plan.tables.pool.qids].to_numpy()
+    how, labelled = How(plan.measure, queries="new"), labelled_plan(plan.tables, labels)
+    by_query = labelled.judged(how).measured(PAIR, how).by_query
+    of_half = half.set_index("qid")["qhalf"].loc[plan.tables.pool.qids].to_numpy()
     for each in slices_of(labelled, "qhalf", (0, 1), how):
         values = by_query.value[of_half == each.value]
         low, high = stats.ttest_1samp(values, 0.0).confidence_interval()
@@ -142,10 +131,7 @@ def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, demo, to
 # --- at any time ------------------------------------------------------------------------------------------------------
 
 
-LEVELS = ("query", "document")
-
-
-@pytest.fixture(scope="module", params=LEVELS)
+@pytest.fixture(scope="module", params=["query", "document"])
 def plan(graded: pd.DataFrame, topics: pd.DataFrame, request: pytest.FixtureRequest) -> Plan:
     return Plan.create(graded, topics, DCG @ 10, budget=600, level=request.param, seed=3)
 
@@ -159,21 +145,17 @@ def test_the_interval_is_that_of_the_bets_at_its_share_of_the_level_and_wider(pl
     for n in (60, 300):
         state = plan.status(judged.head(n), queries="new", confidence=0.9)
         label = labels_so_far(plan.tables, judged.head(n))
-        proof = sequence_of(plan.tables, label, plan.measure).proof(Contrast(0, 1), 0.1)
+        proof = sequence_of(plan.tables, label, plan.measure).proof(PAIR, 0.1)
         low, high = interval(proof.draws, proof.stakes, 0.1 * SHARE_OF_LABELS)
         assert (state.low, state.high) == pytest.approx((low - state.apart, high + state.apart))
 
 
-def test_a_census_is_as_far_apart_as_the_paired_t_test_says(census, labels) -> None:
+def test_a_census_is_as_far_apart_as_the_paired_t_test_says_and_never_certain(census, labels) -> None:
     state = census.status(labels, queries="new", confidence=1 - 0.05 / (1 - SHARE_OF_LABELS))
-    by_t = census.compare(labels, queries="new", confidence=0.95)
-    low, high = by_t.confidence_interval()
+    low, high = census.compare(labels, queries="new", confidence=0.95).confidence_interval()
     # t has as many degrees of freedom as the terms show, here fewer than the queries.
     assert 1 <= (state.high - state.low) / (high - low) < 1.1
     assert (state.beside.low, state.beside.high) == pytest.approx((state.value, state.value))
-
-
-def test_it_has_no_e_value_and_is_never_certain(census, labels) -> None:
     these, new = census.status(labels), census.status(labels, queries="new")
     assert these.answer.endswith("(certain)")
     assert new.answer == f"stop: {these.winner} is better for new queries"
@@ -184,22 +166,13 @@ def test_it_has_no_e_value_and_is_never_certain(census, labels) -> None:
     assert (data["queries"], data["e_value"], data["new_low"]) == ("new", None, new.low)
 
 
-def test_both_intervals_are_told_the_one_asked_for_first(plan, judged) -> None:
-    for looks in ("always", None):
-        these, new = (plan.status(judged, looks, queries=each) for each in ("these", "new"))
-        words = "for these 120 queries", "for queries like them"
-        assert str(these).index(words[0]) < str(these).index(words[1])
-        assert str(new).index(words[1]) < str(new).index(words[0])
-        assert (these.beside.low, new.beside.low) == pytest.approx((new.low, these.low), nan_ok=True)
-        assert these.to_dict()["new_high"] == new.to_dict()["high"]
-
-
 def test_what_is_proved_of_new_queries_is_proved_of_these(plan, judged) -> None:
     found = set()
     for n in (50, len(judged) // 2, len(judged)):
         these, new = (plan.status(judged.head(n), margin=0.5, queries=each) for each in ("these", "new"))
         assert new.apart > 0
         assert new.high - new.low > these.high - these.low
+        assert (these.beside.low, new.beside.low) == pytest.approx((new.low, these.low), nan_ok=True)
         assert new.resolution in (None, these.resolution) or these.resolution is not None
         assert not new.winner or new.winner == these.winner
         found.add(new.winner)
@@ -227,29 +200,11 @@ def test_a_pool_of_few_queries_has_no_verdict_at_any_time(graded, topics, labels
     assert plan.status(labels).resolved
 
 
-def test_queries_that_all_have_one_value_do_not_tell_how_others_differ(graded, topics, labels) -> None:
-    ranks = graded["rank_candidate"]
-    same = graded.assign(rank_production=ranks, score_production=-ranks.astype(float))
-    plan = Plan.create(same, topics, DCG @ 10, budget=1e9, level="query", seed=1)
-    assert plan.status(labels).answer == "stop: exactly equal"
-    state = plan.status(labels, margin=1.0, queries="new")
-    assert (state.resolved, state.refusal) == (False, "the labels so far do not tell how far queries differ")
-
-
-def test_clusters_are_one_draw_each(plan, judged) -> None:
-    apart = [plan.status(judged, queries="new", clusters=each).apart for each in (None, "qneed")]
-    by_t = [plan.compare(judged, queries="new", clusters=each).population for each in (None, "qneed")]
-    assert apart[0] != apart[1]
-    state = plan.status(judged, queries="new", clusters="qneed")
-    assert (by_t[1].clusters, state.population) == (40, by_t[1])
-    assert "for queries like them, as 40 clusters" in str(state)
-
-
-def test_all_pairs_share_the_level(graded, topics, labels) -> None:
-    ranks = graded["rank_candidate"]
-    turned = (graded.groupby("qid")["rank_candidate"].transform("max") - ranks).where(ranks >= 0, -1)
-    three = graded.assign(rank_other=turned, score_other=-turned.astype(float))
-    plan = Plan.create(three, topics, DCG @ 10, budget=1e9, level="query", seed=1)
+def test_all_pairs_share_the_level(few, labels) -> None:
+    ranks = few["rank_candidate"]
+    turned = (few.groupby("qid")["rank_candidate"].transform("max") - ranks).where(ranks >= 0, -1)
+    three = few.assign(rank_other=turned, score_other=-turned.astype(float))
+    plan = Plan.create(three, None, DCG @ 10, budget=1e9, level="query", seed=1)
     new, these = plan.status(labels, queries="new"), plan.status(labels)
     for pair, own in zip(new.pairs, these.pairs, strict=True):
         one = plan.status(labels, confidence=1 - 0.05 / 3, queries="new", first=pair.first, second=pair.second)
@@ -258,10 +213,3 @@ def test_all_pairs_share_the_level(graded, topics, labels) -> None:
     assert "e-value" not in str(new)
     assert str(new).count("these [") == 3
     assert str(new).splitlines()[0].endswith("in large samples of queries, for queries like them")
-
-
-def test_a_gate_asks_for_which_queries(plan, judged) -> None:
-    with pytest.raises(ValueError, match="queries is needed: 'new' decides for queries like those of the pool"):
-        plan.gate(judged, 0.4)
-    with pytest.raises(ValueError, match="queries must be 'these' or 'new', got 'all'"):
-        plan.gate(judged, 0.4, queries="all")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 import warnings
@@ -169,6 +168,7 @@ def test_each_chart_has_words_and_the_colours_of_the_page(report: Report, text: 
 
 def test_every_number_is_in_the_data_and_to_be_seen(report: Report, text: str) -> None:
     page, data = Page(text), report.to_dict()
+    assert data["result"] == report.result.to_dict()
     assert json.loads(page.data) == json.loads(json.dumps(data)) == json.loads(report.to_json())
     tables = [report.estimates, report.budget, report.check.bins, report.slices]
     tables.append(report.contributions.queries.head(MAX_ROWS))
@@ -183,39 +183,6 @@ def test_every_number_is_in_the_data_and_to_be_seen(report: Report, text: str) -
         assert re.search(
             rf"\b{row.qid} .+? {row.docno} grade {row.label} {re.escape(number(row.effect))}(?!\d)", folded
         )
-
-
-def test_the_data_are_those_of_the_result(report: Report) -> None:
-    data = report.to_dict()
-    assert data["result"] == report.result.to_dict()
-    parts = sum(row["contribution"] for row in data["contributions"]["queries"])
-    estimates = [row["estimate"] for row in data["estimates"]]
-    if len(data["manifest"]["rankers"]) < 3:
-        assert [data["contributions"]["base"] + parts] == pytest.approx(estimates, abs=1e-9)
-    spent = [row for row in data["budget"]["rows"] if row["budget"] == data["budget"]["spent"]]
-    assert {row["design"] for row in spent} == {"passive", data["manifest"]["arguments"]["design"]}
-    assert report.slices["share"].sum() == pytest.approx(len(estimates))
-
-
-def test_charts_are_told_in_words(reported) -> None:
-    found = reported()
-    told = re.findall(r'<desc id="(\w+)-desc">(.*?)</desc>', found.to_html(), flags=re.DOTALL)
-    said = {name: html.unescape(words) for name, words in told}
-    assert re.match(r"these queries .* from .*; new queries .* from ", said["estimates"])
-    for row in found.slices.itertuples():
-        ends = f"{number(row.estimate)} from {number(row.low)} to {number(row.high)}"
-        assert f"qwords = {row.value} {ends}" in said["slices"]
-    for row in found.contributions.queries.head(10).itertuples():
-        assert f"{row.query}: {number(row.contribution)}" in said["contributions"]
-
-
-def test_titles_and_charts_say_what_they_leave_out(of_five: Report) -> None:
-    words, queries = Page(of_five.to_html()).text, len(of_five.contributions.queries)
-    assert len(of_five.slices) == 35
-    assert words.startswith("DCG@10 of production, candidate, twin, worse, random Which of 5 rankers is best: ")
-    assert "within each group. The chart shows the first 30 of 35; the data at the end of this page hold all." in words
-    assert queries > MAX_CONTRIBUTIONS
-    assert f"moved the estimate most. The chart shows the first {MAX_CONTRIBUTIONS} of {queries};" in words
 
 
 def test_names_cannot_break_out_of_the_page(pool, demo) -> None:
@@ -250,13 +217,11 @@ def test_it_can_be_saved_in_all_forms(of_five: Report, reported, tmp_path: Path)
 def test_a_winner_settles_the_question(reported) -> None:
     found = reported(budget=900)
     head, (pair,) = found.headline, found.differences
-    assert head.question == "Which is better, production or candidate?"
     assert (head.state, head.answer) == ("settled", "candidate is better than production on these 120 queries.")
     assert (pair.first, pair.second, pair.winner) == ("production", "candidate", "candidate")
     assert (pair.value, pair.low, pair.high) == (found.result.difference, *found.result.confidence_interval())
     assert (head.of, head.number) == (pair.what, with_interval(pair.value, pair.low, pair.high, sign=True))
-    assert head.relative.startswith("about −")
-    assert head.relative.endswith(f"% of candidate's {pair.relative.base:.1f}")
+    assert re.search(f"^about −.*% of candidate's {pair.relative.base:.1f}$", head.relative)
     assert pair.relative.change == pair.value / pair.relative.base
     assert dict(head.facts)["next"] == "Nothing: the question is settled."
 
@@ -270,14 +235,6 @@ def test_an_open_question_says_how_many_labels_are_missing(reported) -> None:
     assert re.search(r"with 95% confidence, it is between [\d.]+ worse and [\d.]+ better\.$", head.meaning)
     assert found.ahead.looks == "always"
     assert found.ahead.advice[1:] in dict(head.facts)["next"][1:]
-
-
-def test_one_ranker_is_measured(reported) -> None:
-    found, head = reported(ONE, "query"), reported(ONE, "query").headline
-    assert (head.question, head.state) == ("How good is candidate?", "measured")
-    assert head.number == with_interval(found.result.value, *found.result.confidence_interval())
-    assert head.number in head.answer
-    assert (found.differences, head.relative) == ((), "")
 
 
 def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five: Report) -> None:
@@ -300,6 +257,9 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five: Re
     assert "exact" not in head.meaning
     for name, letters in ranking.letters.items():
         assert re.search(rf"<td data-name=\"ranker\">{name}</td>.*<td data-name=\"groups\">{letters}</td>", page)
+    words, queries = Page(page).text, len(found.contributions.queries)
+    assert "The chart shows the first 30 of 35; the data at the end of this page hold all." in words
+    assert f"The chart shows the first {MAX_CONTRIBUTIONS} of {queries};" in words
 
 
 @pytest.mark.parametrize(("rankers", "level"), PAGES[:2])
@@ -321,17 +281,6 @@ def test_a_census_is_exact_and_reassures(rankers, level, reported) -> None:
     assert (said in lost) == (level == "query")
 
 
-def test_rounds_and_other_measures(graded, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document")
-    longer = plan.extend(200)
-    every = pd.concat([demo.judge(each.assessments) for each in (plan, longer)])
-    found = Report.of(longer, every, measure="DCG@5", slices=[])
-    assert (found.result.basis.measure, found.check.measure) == ("DCG@5", "DCG@10")
-    assert found.made.spent == longer.manifest["spent"]
-    whole = found.contributions.base + found.contributions.queries["contribution"].sum()
-    assert whole == pytest.approx(longer.compare(every, measure="DCG@5").difference, abs=1e-10)
-
-
 def test_what_is_missing_is_listed(reported) -> None:
     with pytest.raises(ValueError, match="have no label"):
         reported(lost=4)
@@ -340,7 +289,6 @@ def test_what_is_missing_is_listed(reported) -> None:
     assert "4 labels were missing and taken as nonrelevant." in words
     assert len(found.to_dict()["missing"]["pairs"]) == 4
     assert all(docno in words for _, docno in found.missing)
-    assert "What was missing" not in Page(reported().to_html()).text
 
 
 def mixed(grades: np.ndarray, share: float, grade: int) -> np.ndarray:
@@ -358,9 +306,8 @@ def mixed(grades: np.ndarray, share: float, grade: int) -> np.ndarray:
         ),
         (lambda grades: grades[:, ::-1], "No: it predicts the opposite of"),
         (lambda grades: mixed(grades, 0.4, 0), "than it predicts. What it expects is too low by half."),
-        (np.random.default_rng(0).permutation, "Before you trust this: the grade model misleads"),
     ],
-    ids=["good", "low", "turned", "too low", "shuffled"],
+    ids=["good", "low", "turned", "too low"],
 )
 def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, change, said: str) -> None:
     frame = of_rankers(pool, TWO)
@@ -372,36 +319,31 @@ def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, change, said
 
 @pytest.mark.parametrize(
     ("rankers", "budget", "queries"),
-    [(ONE, 400, "new"), (TWO, 400, "these"), (TWO, 1e6, "these"), (TWO, 1e6, "new"), (THREE, 1e6, "new")],
+    [(ONE, 400, "new"), (TWO, 400, "these"), (TWO, 1e6, "these"), (TWO, 1e6, "new")],
 )
 def test_the_first_screen_answers_for_both_kinds_of_queries(rankers, budget, queries, reported) -> None:
     found = reported(rankers, budget=budget, queries=queries)
-    facts, new = dict(found.headline.facts), found.result if queries == "new" else found.result.beside
+    head, facts = found.headline, dict(found.headline.facts)
+    new = found.result if queries == "new" else found.result.beside
     assert facts["holds for"] == {"these": "these 120 queries", "new": "queries like these 120"}[queries]
-    assert {"these alone", "new queries"} & set(facts) == {{"these": "new queries", "new": "these alone"}[queries]}
-    said = facts["new queries"] if queries == "these" else found.headline.meaning
-    assert "exact" not in said
-    own = found.headline.meaning if queries == "these" else facts["these alone"]
-    if rankers != THREE:
-        low, high = new.confidence_interval()
-        assert low < high
-        assert "95% confidence" in said
-        places = decimals(low, high)
-        assert all(f"{abs(end):.{places}f}" in said for end in (low, high))
-        assert ("was judged, so it is exact." in own) == (budget == 1e6)
+    own, said = head.meaning, facts.get("new queries", "")
     if queries == "new":
-        assert "queries like these 120" in found.headline.answer or rankers == ONE
+        own, said = facts["these alone"], head.meaning
+        assert "queries like these 120" in head.answer or rankers == ONE
         assert "was judged, so there is no sampling error" not in found.note
+    assert "exact" not in said
     words = Page(found.to_html()).text
-    assert all(text in words for name, text in facts.items() if name in ("new queries", "these alone"))
-    if rankers != THREE:
-        assert ">these queries<" in verdict_of(found).svg
-        assert ">new queries<" in verdict_of(found).svg
-    else:
-        assert f"groups, {'these' if queries == 'new' else 'new'} queries" in words
+    assert facts["these alone" if queries == "new" else "new queries"] in words
+    low, high = new.confidence_interval()
+    assert low < high
+    assert "95% confidence" in said
+    assert all(f"{abs(end):.{decimals(low, high)}f}" in said for end in (low, high))
+    assert ("was judged, so it is exact." in own) == (budget == 1e6)
+    assert all(f">{kind} queries<" in verdict_of(found).svg for kind in ("these", "new"))
+    assert (head.question == "How good is candidate?") == (rankers == ONE)
 
 
-@pytest.mark.parametrize("rankers", [TWO, APART, ("candidate", "worse")])
+@pytest.mark.parametrize("rankers", [TWO, APART])
 def test_what_is_settled_for_these_queries_may_be_open_for_new_ones(rankers, reported) -> None:
     found = reported(rankers, "query", 1e6)
     assert found.result.certain
@@ -428,11 +370,8 @@ def test_it_says_who_judged_how_much_and_when(pool, demo, reported) -> None:
     facts, ranks = dict(found.headline.facts), pool[["rank_production", "rank_candidate"]]
     counting = int(((ranks >= 0) & (ranks < 10)).any(axis=1).sum())
     assert 500 < counting < found.made.counts.documents
-    assert facts["judged"] == (
-        f"500 of the {counting:,} query–document pairs that count for DCG@10 ({share(500, counting)}), in "
-        f"{found.result.basis.n_queries} of 120 queries"
-    )
-    assert facts["holds for"] == "these 120 queries"
+    pairs = f"500 of the {counting:,} query–document pairs that count for DCG@10 ({share(500, counting)})"
+    assert facts["judged"] == f"{pairs}, in {found.result.basis.n_queries} of 120 queries"
     assert facts["judged by"] == "2 judges: ana, bo"
     assert facts["when"].startswith("2026-03-01 to 2026-03-02; report written on 20")
     unknown = dict(reported().headline.facts)
@@ -443,55 +382,36 @@ def test_it_says_who_judged_how_much_and_when(pool, demo, reported) -> None:
 # --- while judging goes on --------------------------------------------------------------------------------------------
 
 
-def test_an_early_stop_has_one_interval(so_far) -> None:
-    found, _, _ = so_far(900)
+def test_an_early_stop_has_one_interval_for_each_kind_of_queries(so_far) -> None:
+    found, plan, qrels = so_far(900)
     status, (pair,), shown = found.status, found.differences, found.estimates.iloc[0]
     assert status.winner == "production"
     assert (pair.low, pair.high, pair.value) == (status.low, status.high, status.value)
     assert (shown.low, shown.high, shown.estimate) == (status.low, status.high, status.value)
     assert found.headline.relative.startswith("about +")
-    assert dict(found.headline.facts)["next"] == "Stop judging."
-    chart = verdict_of(found).svg
+    facts, chart = dict(found.headline.facts), verdict_of(found).svg
+    assert facts["next"] == "Stop judging."
     assert found.headline.number in chart
     assert "fill: var(--ground)" not in chart
-
-
-def test_what_holds_at_any_time_is_told_for_both_kinds_of_queries(so_far) -> None:
-    found, plan, qrels = so_far(900)
     new = plan.status(qrels, queries="new")
-    other = Report.of(plan, qrels, status=new, queries="new")
-    low, high = found.status.beside.low, found.status.beside.high
+    low, high = status.beside.low, status.beside.high
     assert (low, high) == (new.low, new.high)
-    places = decimals(low, high)
-    said = dict(found.headline.facts)["new queries"]
-    assert all(f"{abs(end):.{places}f}" in said for end in (low, high))
-    assert f"{found.status.winner} is better" in dict(other.headline.facts)["these alone"]
-    assert other.headline.answer.endswith("for queries like these 120.")
+    assert all(f"{abs(end):.{decimals(low, high)}f}" in facts["new queries"] for end in (low, high))
+    other = Report.of(plan, qrels, status=new, queries="new").headline
+    assert "production is better" in dict(other.facts)["these alone"]
+    assert other.answer.endswith("for queries like these 120.")
     with pytest.raises(ValueError, match="the status is of new queries, the report of these queries"):
         Report.of(plan, qrels, status=new)
 
 
-@pytest.mark.parametrize("rankers", [ONE, APART])
-def test_what_is_known_for_certain_is_one_number(rankers, pool, demo) -> None:
-    plan = Plan.create(of_rankers(pool, rankers), None, DCG @ 10, budget=1e6, level="document", seed=1)
-    qrels = demo.judge(plan.assessments)
-    found = Report.of(plan, qrels, status=plan.status(qrels, margin=0.1))
-    assert found.headline.meaning.endswith("was judged, so it is exact.")
-
-
 def test_an_open_question_has_no_second_verdict(so_far) -> None:
-    found, _, _ = so_far(40, 300)
+    found, plan, qrels = so_far(40, 300)
     assert not found.status.resolved
     (full,) = [each for each in page_of(found).sections if each.title == "The result in full"]
     assert "fill: var(--ground)" in verdict_of(found).svg  # a hollow mark: not told apart
     assert {"winner", "p-value"} <= {name for name, _ in found.result.facts()}
     assert not {"winner", "p-value", "difference"} & {name for name, _ in full.facts}
-    said = dict(found.headline.facts)["next"]
-    assert said == f"K{found.status.advice[1:]}."
-
-
-def test_what_is_judged_so_far_has_no_note_on_another_interval(so_far) -> None:
-    found, plan, qrels = so_far(40, 300)
+    assert dict(found.headline.facts)["next"] == f"K{found.status.advice[1:]}."
     assert "the plan was cut" in plan.so_far(qrels).compare(qrels).note
     assert not [said for said in (found.note, found.to_html()) if "the plan was cut" in said]
 

@@ -36,11 +36,6 @@ def pool(graded: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
-    return demo.judge(pool)
-
-
-@pytest.fixture(scope="module")
 def plans(pool: pd.DataFrame) -> dict[str, Plan]:
     return {kind: Plan.create(pool, None, DCG @ 10, **how) for kind, how in KINDS.items()}
 
@@ -52,9 +47,9 @@ def come(plans: dict[str, Plan], labels: pd.DataFrame) -> dict[str, pd.DataFrame
 
 
 @pytest.fixture(scope="module")
-def truth(demo: DemoCollection, labels: pd.DataFrame) -> float:
+def truth(demo: DemoCollection, pool: pd.DataFrame, labels: pd.DataFrame) -> float:
     runs = [measure_values(demo.runs[name], labels, DCG @ 10) for name in ("production", "candidate")]
-    first, second = (run.set_index("qid")["value"][labels["qid"].unique()] for run in runs)
+    first, second = (run.set_index("qid")["value"][pool["qid"].unique()] for run in runs)
     return float((first - second).mean())
 
 
@@ -235,16 +230,6 @@ def test_an_extension_changes_nothing_that_was_said(kind: str, plans, come, labe
     assert after.waiting is not None
     more = ordered(longer, labels).head(30)
     assert longer.status(pd.concat([some, more])).judged > after.judged
-
-
-def test_documents_that_were_drawn_at_once_are_refused(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design="depth")
-    message = (
-        "the documents were drawn at once, so nothing can be proved after each label; once all are judged, use "
-        'looks=None, after each of its parts looks="obrien-fleming", or make a plan with design="successive"'
-    )
-    with pytest.raises(ValueError, match=message):
-        plan.status(wanted(plan, labels), looks="always")
 
 
 def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.DataFrame, labels, truth) -> None:

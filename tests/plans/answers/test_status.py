@@ -1,4 +1,4 @@
-"""What a status says: sentences, facts, bad input, and what it refuses."""
+"""What a status says: sentences, facts, bad input, what it refuses, and how many more labels it takes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import pandas as pd
 import pytest
 from drawn_order import in_order, prefix
 from samples import wanted
+from typer.testing import CliRunner
 
 from pt_active import DCG, Plan
+from pt_active.cli.app import app
+from pt_active.plans.answers.report.report import Report
 
 
 def test_no_label_yet(plan: Plan, labels: pd.DataFrame) -> None:
@@ -84,12 +87,12 @@ def test_a_plan_without_an_order_is_refused(graded: pd.DataFrame, labels: pd.Dat
     ("measure", "how"), [("DCG@10", {"level": "query"}), ("DCG@10", {"level": "document"}), ("nDCG@10", {})]
 )
 def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonrelevant(
-    measure: str, how: dict, graded: pd.DataFrame, labels: pd.DataFrame
+    measure: str, how: dict, few: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
     """People skip what is relevant and stands higher in the ranking of the better one, which then seems worse."""
-    plan = Plan.create(graded, None, measure, budget=600, seed=1, **how)
+    plan = Plan.create(few, None, measure, budget=250, seed=2, **how)
     whole = wanted(plan, labels)
-    ranks = whole.merge(graded, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
+    ranks = whole.merge(few, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
     ranks = ranks.where(ranks >= 0, 99)
     favours = ((ranks["rank_candidate"] < ranks["rank_production"]) & (whole["label"] > 0)).to_numpy()
     kept, right = whole[~favours], plan.compare(whole)
@@ -118,3 +121,47 @@ def test_a_worst_case_without_an_interval_is_called_so() -> None:
     plan = Plan.create(pool, None, "P@1", draws=6, level="query", design="passive", defensive=1.0, seed=1)
     found = plan.compare(plan.assessments[["qid", "docno"]].assign(label=0).head(3), missing="nonrelevant")
     assert found.note.endswith("or raise it most, there is no interval")
+
+
+# --- how many more labels ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("measure", "looks"), [("DCG@10", "always"), ("nDCG@10", "obrien-fleming")])
+def test_all_answers_say_how_many_more_labels_it_takes_in_one_number(
+    measure: str, looks: str, few: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
+) -> None:
+    plan = Plan.create(few, None, measure, budget=90, seed=2, level="document").save(tmp_path / "plan")
+    judged = wanted(plan, labels)
+    judged.to_csv(tmp_path / "judged.csv", index=False)
+    state, once = plan.status(judged), plan.status(judged, None)
+    assert (state.looks, state.resolved, once.resolved) == (looks, False, False)
+    assert state.spent < state.needed
+    said = state.advice
+    assert said.endswith("that settles it four times out of five if the estimate is right") or "accept" in said
+
+    def answered(command: str, *words: str) -> str:
+        asked = [command, str(tmp_path / "plan"), str(tmp_path / "judged.csv"), *words]
+        return str(CliRunner().invoke(app, asked, catch_exceptions=False).stdout)
+
+    report = Report.of(plan, judged)
+    assert report.to_dict()["needed"] == state.needed
+    assert said in answered("status")
+    assert said[1:] in dict(report.headline.facts)["next"][1:]
+    assert json.loads(answered("budget", "--json"))["needed"] == state.needed
+    # One look at the end takes fewer than bets, and says that it is one; beyond the parts of a plan it is all there is.
+    assert once.needed < state.needed if looks == "always" else once.needed == state.needed
+    assert "and look once: that settles it four times out of five" in once.advice
+    assert once.advice in answered("status", "--looks", "end")
+
+
+def test_one_look_at_as_many_labels_has_the_power_that_it_promises(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """The half-width that a plan of this size has leaves 0 outside with 0.84 standard errors to spare."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=120, level="document", seed=2)
+    once = plan.status(wanted(plan, labels), None)
+    larger = Plan.create(graded, None, DCG @ 10, budget=once.needed, level="document", seed=2)
+    errors = []
+    for seed in range(6):
+        again = Plan.create(graded, None, DCG @ 10, budget=once.needed, level="document", seed=seed)
+        errors.append(again.compare(wanted(again, labels)).standard_error)
+    assert larger.manifest["spent"] == pytest.approx(once.needed, abs=2)
+    assert abs(once.value) / np.mean(errors) == pytest.approx(1.98 + 0.84, rel=0.2)

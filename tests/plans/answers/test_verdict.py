@@ -1,23 +1,26 @@
-"""When bets say stop: verdicts that stay, equivalence, one ranker, and what is foreseen."""
+"""When bets say stop: verdicts that stay, equivalence, one ranker, and verdicts on all pairs at once."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from drawn_order import ordered
+from samples import wanted
 
-from pt_active import DCG, Plan
+from pt_active import DCG, OrderedLogitGrades, Plan, Runs, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import whole_labels
-from pt_active.inference.stopping.bets import Stakes, excluded, interval
+from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital
 from pt_active.inference.stopping.draws import Units
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.verdict import Verdict, pair_verdicts, verdict_of
@@ -42,11 +45,6 @@ def pool(graded: pd.DataFrame) -> pd.DataFrame:
     rank = pd.Series(expected).groupby(pool.qid).rank(ascending=False, method="first").astype(int) - 1
     swapped = rank.where(~pool.qid.isin(pool.qid.unique()[:20]) | (rank > 1), 1 - rank)
     return pool.assign(rank_good=rank, rank_bad=11 - rank, rank_same=swapped, rank_twin=rank)
-
-
-@pytest.fixture(scope="module")
-def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
-    return demo.judge(pool)
 
 
 def planned(pool: pd.DataFrame, level: str, *names: str, **changes: Any) -> Plan:
@@ -75,6 +73,11 @@ def test_a_verdict_stays(level: str, names: tuple[str, str], pool: pd.DataFrame,
     assert 0 < first < len(found) - 1
     for before, status in pairwise(found):
         assert status.e_value >= before.e_value
+    for status in found[1:first]:
+        assert 0 <= status.chance <= 1
+        assert 0 <= status.further <= status.budget - status.spent + 1e-9
+        assert 0 < status.more <= status.more_high
+        assert status.spent < status.needed <= status.everything
     for status in found[first:]:
         assert (status.winner, status.resolved_at) == ("good", found[first].resolved_at)
         assert status.e_value >= 20
@@ -141,7 +144,6 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
     whole = plan.status(everything, margin=1e-3)
     assert (whole.resolution, whole.second) == (None, None)
     assert np.isnan(whole.e_value)
-    assert whole.advice.startswith("judge about 50 more documents, 400 in all, ")
     margin = 0.55 * (whole.high - whole.low)
     found = plan.status(everything, margin=margin)
     assert (found.resolution, found.answer) == ("within", f"stop: known within ±{margin:g}")
@@ -154,48 +156,23 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
     assert at.high - at.low <= 2 * margin < before.high - before.low
     with pytest.raises(ValueError, match="the plan has one ranker: pass margin="):
         plan.status(everything)
-    # Half of the width takes about four times the information.
-    early = plan.status(everything.head(80), margin=1.0)
-    needed = plan.status(everything.head(80), margin=(early.high - early.low) / 4).needed
-    assert 2 * early.spent < needed < 6 * early.spent
-
-
-@pytest.mark.parametrize(("level", "names"), [("query", ("good", "bad")), ("document", ("good",))])
-def test_the_prospect_has_its_bounds(level: str, names: tuple[str, ...], pool: pd.DataFrame, labels) -> None:
-    plan = planned(pool, level, *names)
-    found = [status for status in statuses(plan, labels, 5, margin=0.05)[1:] if not status.resolved]
-    assert found
-    for status in found:
-        assert 0 <= status.chance <= 1
-        assert 0 <= status.further <= status.budget - status.spent + 1e-9
-        assert 0 < status.more <= status.more_high
-        assert status.spent < status.needed <= status.everything
 
 
 def test_an_estimate_that_contradicts_the_verdict_is_explained(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = planned(pool, "document", "good", "bad")
     won = plan.status(ordered(plan, labels))
     assert won.remark is None
-    turned = replace(won, value=-0.1)
-    assert turned.remark.startswith("the estimate now contradicts the verdict, which was reached earlier")
-    assert f"note        {turned.remark}" in str(turned)
     assert replace(won, resolution="second", value=-1.0, low=-2.0, high=-0.5).remark is None
-    assert replace(won, overturned="second").remark.startswith(f"an earlier verdict, {won.second} is better, was false")
-    assert "the bets have excluded every value" in str(replace(won, low=np.nan, high=np.nan).remark)
     outside = replace(won, resolution=None, value=won.high + 0.1)
-    assert outside.remark == "the estimate lies outside the interval, which no later label widens"
-    assert "note        the estimate lies outside" in str(outside)
     assert replace(outside, value=np.nan).remark is None
-
-
-@BOTH
-def test_bounds_of_the_rest_can_settle_it_for_certain(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """All that is left could not turn the difference around."""
-    plan = planned(pool, level, "good", "bad", budget=1e6)
-    come = ordered(plan, labels)
-    certain = [plan.status(come.head(len(come) - n)).answer.endswith("(certain)") for n in (24, 16, 8, 3)]
-    assert certain[-1]
-    assert certain == sorted(certain)
+    for status, said in (
+        (replace(won, value=-0.1), "the estimate now contradicts the verdict, which was reached earlier"),
+        (replace(won, overturned="second"), f"an earlier verdict, {won.second} is better, was false"),
+        (replace(won, low=np.nan, high=np.nan), "the bets have excluded every value"),
+        (outside, "the estimate lies outside the interval, which no later label widens"),
+    ):
+        assert said in status.remark
+        assert f"note        {status.remark}" in str(status)
 
 
 # --- bets that failed -------------------------------------------------------------------------------------------------
@@ -233,3 +210,125 @@ def test_an_interval_that_excludes_everything_is_none() -> None:
     swing = np.r_[np.ones(10), -np.ones(120), np.zeros(270)]
     assert np.isfinite(interval(units.judged(swing, 10), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
     assert np.isnan(interval(units.judged(swing, 130), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
+
+
+# --- all pairs of three rankers ---------------------------------------------------------------------------------------
+
+PAIRS = 3
+
+
+@pytest.fixture(scope="module")
+def runs(demo: DemoCollection) -> dict[str, pd.DataFrame]:
+    """The two rankers of the demonstration and one that knows nothing."""
+    blind = demo.runs["candidate"].drop(columns="rank")
+    blind = blind.assign(score=np.random.default_rng(3).normal(size=len(blind)))
+    return demo.runs | {"blind": blind[blind.qid.isin(demo.topics.qid)]}
+
+
+@pytest.fixture(scope="module")
+def three(demo: DemoCollection, grades: OrderedLogitGrades, runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    return (Runs(**runs, depth=10) >> grades)(demo.topics.head(60))
+
+
+@pytest.fixture(scope="module")
+def labels_of_three(demo: DemoCollection, three: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(three)
+
+
+@pytest.fixture(scope="module", params=["query", "document"])
+def plan(request: pytest.FixtureRequest, three: pd.DataFrame) -> Plan:
+    return Plan.create(three, None, DCG @ 10, budget=500, seed=3, level=request.param)
+
+
+@pytest.fixture(scope="module")
+def judged(plan: Plan, labels_of_three: pd.DataFrame) -> pd.DataFrame:
+    return ordered(plan, labels_of_three)
+
+
+@pytest.fixture(scope="module")
+def status(plan: Plan, judged: pd.DataFrame) -> PairStatus:
+    return plan.status(judged)
+
+
+@pytest.fixture(scope="module")
+def truth(runs: dict[str, pd.DataFrame], labels_of_three: pd.DataFrame) -> dict[str, float]:
+    qids = labels_of_three.qid.unique()
+    values = {name: measure_values(run, labels_of_three, DCG @ 10).set_index("qid").value for name, run in runs.items()}
+    return {name: value[qids].mean() for name, value in values.items()}
+
+
+def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, runs, truth) -> None:
+    assert [(each.first, each.second) for each in status.pairs] == list(combinations(runs, 2))
+    for each in status.pairs:
+        assert each.low < truth[each.first] - truth[each.second] < each.high
+        assert each.resolved == (each.e_value >= 20)
+        assert each.winner in (None, max(each.first, each.second, key=truth.__getitem__))
+    assert [each.winner for each in status.pairs[1:]] == ["production", "candidate"]
+    assert (status.settled, status.resolved) == (2, False)
+    assert status.slowest == status.pairs[0]
+
+
+def test_all_pairs_together_prove_less_than_each_alone(plan: Plan, judged: pd.DataFrame, status: PairStatus) -> None:
+    """The bets on one of three pairs are those on that pair alone at a third of the level."""
+    for each in status.pairs:
+        alone = plan.status(judged, first=each.first, second=each.second, confidence=1 - 0.05 / PAIRS)
+        assert each.e_value <= alone.e_value
+        assert (each.value, each.standard_error) == (alone.value, alone.standard_error)
+        assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
+        usual = plan.status(judged, first=each.first, second=each.second)
+        assert usual.high - usual.low < each.high - each.low
+
+
+def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, judged: pd.DataFrame, status) -> None:
+    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, judged), DCG @ 10)
+    proofs = [sequence.proof(Contrast(*pair), 0.05 / PAIRS) for pair in combinations(range(3), 2)]
+    sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
+    largest = np.array([max(0.0, log_capital(side, stakes).max()) for side, stakes in sides])
+    adjusted = holm(np.exp(np.minimum(largest, 700))).reshape(PAIRS, 2).max(axis=1)
+    assert [each.e_value for each in status.pairs] == pytest.approx(adjusted.tolist(), rel=1e-9)
+    for each, proof in zip(status.pairs[1:], proofs[1:], strict=True):
+        # Alone, at the level of the first step, it would have been as late; the step-down makes later pairs earlier.
+        draws = proof.draws if each.winner == each.first else proof.draws.mirrored
+        strict = excluded(draws, proof.stakes, 0.0, 0.05 / (2 * PAIRS))
+        assert each.resolved_at <= sequence.spent[strict]
+
+
+def test_verdicts_stay_and_evidence_grows(plan: Plan, judged: pd.DataFrame) -> None:
+    before = plan.status(judged.head(0))
+    assert before.answer == "0 of 3 pairs are settled"
+    assert str(before).count("nothing is judged") == PAIRS
+    assert before.advice == f"keep judging, from {before.pairs[0].waiting}"
+    for part in np.linspace(0, len(judged), 5).astype(int)[1:]:
+        status = plan.status(judged.head(part))
+        for each, earlier in zip(status.pairs, before.pairs, strict=True):
+            assert each.e_value >= earlier.e_value
+            if earlier.resolved:
+                assert (each.resolution, each.resolved_at) == (earlier.resolution, earlier.resolved_at)
+            assert each.resolved_at is None or earlier.resolved or each.resolved_at > earlier.spent
+        before = status
+
+
+def test_all_labels_settle_all_pairs(plan: Plan, three: pd.DataFrame, labels_of_three, truth) -> None:
+    arguments = plan.tables.manifest.arguments
+    whole = Plan.create(three, None, DCG @ 10, budget=1e6, seed=3, level=arguments.level, design=arguments.design)
+    status = whole.status(wanted(whole, labels_of_three))
+    assert (status.resolved, status.settled) == (True, PAIRS)
+    assert (status.answer, status.advice) == ("stop: all 3 pairs are settled", "stop judging")
+    for each in status.pairs:
+        expected = truth[each.first] - truth[each.second]
+        assert (each.low, each.value, each.high) == pytest.approx((expected, expected, expected), abs=1e-9)
+        assert each.e_value == np.inf
+        assert each.answer == f"stop: {each.winner} is better (certain)"
+    assert str(status).count("certain") == PAIRS
+    assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["pairs"][0]["e_value"] is None
+
+
+def test_one_screen(status: PairStatus) -> None:
+    content = json.loads(json.dumps(status.to_dict(), allow_nan=False))
+    assert status.table().difference.tolist() == [each["value"] for each in content["pairs"]]
+    assert (content["confidence"], content["answer"]) == (0.95, "2 of 3 pairs are settled")
+    assert content["advice"] == "extend the plan, or accept that the other pairs stay open"
+    first, lines = status.pairs[0], str(status).splitlines()
+    assert lines[0] == "DCG@10: all pairs together, 95%, valid at any time, for any data, for these 60 queries"
+    assert f"{first.value:+.4f} [{first.low:.4f}, {first.high:.4f}]" in lines[1]
+    assert (lines[1][-4:], lines[2][-20:]) == ("open", "production is better")
