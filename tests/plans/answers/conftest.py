@@ -1,4 +1,4 @@
-"""A plan of queries of the demonstration, all labels, labels from the grade model, and a model that is too sure."""
+"""Plans of the demonstration, all labels, labels from the grade model, five rankers, and a model that is too sure."""
 
 from __future__ import annotations
 
@@ -43,14 +43,26 @@ def few(graded: pd.DataFrame) -> pd.DataFrame:
     return graded[graded["qid"].isin(graded["qid"].unique()[:40])]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def five(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
+    """Five rankers: production, candidate, its twin, and two that are worse; with the texts of documents."""
+    frame, rng = graded.assign(rank_twin=graded["rank_candidate"]), np.random.default_rng(0)
+    frame["qwords"] = frame["query"].str.split().str.len().clip(upper=5).astype(str)
+    frame["qnumber"] = (frame["qid"].str[1:].astype(int) % 7).astype(str)
+    for name, noise in (("worse", 8.0), ("random", 1e6)):
+        score = frame["rank_candidate"].where(frame["rank_candidate"] >= 0, 20) + noise * rng.random(len(frame))
+        frame[f"rank_{name}"] = frame.assign(o=score).groupby("qid")["o"].rank(method="first").astype(int) - 1
+    return frame.merge(demo.documents, on="docno")
+
+
+@pytest.fixture(scope="session")
 def sharp(graded: pd.DataFrame) -> pd.DataFrame:
     """A model that is right on average, and far too sure of it."""
     power = graded.filter(regex="^grade_") ** 6
     return graded.assign(**power.div(power.sum(axis=1), axis=0))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def as_the_model_says(graded: pd.DataFrame) -> Callable[[int], pd.DataFrame]:
     """Makes labels that are drawn from the grade model, with a seed."""
     below = graded.filter(regex="^grade_").to_numpy().cumsum(axis=1)[:, :-1]

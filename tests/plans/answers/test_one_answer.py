@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -56,12 +54,7 @@ CASES = [
 
 KEYS = ["qid", "docno"]
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, OrderedLogitGrades, Plan, Runs, UnitCost
+from pt_active import DCG, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
@@ -28,21 +28,9 @@ from pt_active.showing.charts import GROUND
 BUDGET = {"query": 700, "document": 500}
 
 
-def noisy(run: pd.DataFrame, spread: float, seed: int) -> pd.DataFrame:
-    """The run with noise in its scores."""
-    run = run.drop(columns="rank").sort_values(["qid", "docno"])
-    return run.assign(score=run.score + np.random.default_rng(seed).normal(0, spread, len(run)))
-
-
 @pytest.fixture(scope="module")
-def runs(demo: DemoCollection) -> dict[str, pd.DataFrame]:
-    candidate = demo.runs["candidate"]
-    return demo.runs | {"noisy": noisy(candidate, 0.1, 1), "worse": noisy(candidate, 0.4, 2)}
-
-
-@pytest.fixture(scope="module")
-def graded(runs: dict[str, pd.DataFrame], demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFrame:
-    return (Runs(**runs, depth=15) >> grades)(demo.topics)
+def graded(five: pd.DataFrame) -> pd.DataFrame:
+    return five.drop(columns=["rank_twin", "text"])
 
 
 @pytest.fixture(scope="module")

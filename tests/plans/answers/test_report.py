@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -69,23 +68,7 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
-@pytest.fixture(scope="module")
-def pool(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
-    """Five rankers: production, candidate, its twin, and two that are worse; with the texts of documents."""
-    frame, rng = graded.assign(rank_twin=graded["rank_candidate"]), np.random.default_rng(0)
-    frame["qwords"] = frame["query"].str.split().str.len().clip(upper=5).astype(str)
-    frame["qnumber"] = (frame["qid"].str[1:].astype(int) % 7).astype(str)
-    for name, noise in (("worse", 8.0), ("random", 1e6)):
-        score = frame["rank_candidate"].where(frame["rank_candidate"] >= 0, 20) + noise * rng.random(len(frame))
-        frame[f"rank_{name}"] = frame.assign(o=score).groupby("qid")["o"].rank(method="first").astype(int) - 1
-    return frame.merge(demo.documents, on="docno")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def of_rankers(pool: pd.DataFrame, rankers: tuple[str, ...]) -> pd.DataFrame:
@@ -94,12 +77,12 @@ def of_rankers(pool: pd.DataFrame, rankers: tuple[str, ...]) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def reported(pool: pd.DataFrame, demo: DemoCollection) -> Callable[..., Report]:
+def reported(five: pd.DataFrame, demo: DemoCollection) -> Callable[..., Report]:
     """Makes the report of some rankers, once for the same arguments."""
 
     @cache
     def make(rankers=TWO, level="document", budget=400, slices=("qwords",), seed=1, lost=0, **more):
-        plan = Plan.create(of_rankers(pool, rankers), None, DCG @ 10, budget=budget, level=level, seed=seed)
+        plan = Plan.create(of_rankers(five, rankers), None, DCG @ 10, budget=budget, level=level, seed=seed)
         return Report.of(plan, demo.judge(plan.assessments).iloc[lost:], slices=slices, **more)
 
     return make
@@ -111,12 +94,12 @@ def of_five(reported) -> Report:
 
 
 @pytest.fixture(scope="module")
-def so_far(pool: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Report, Plan, pd.DataFrame]]:
+def so_far(five: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Report, Plan, pd.DataFrame]]:
     """Makes a report of the first labels with their status."""
 
     @cache
     def make(labels: int, budget: float = 900):
-        plan = Plan.create(of_rankers(pool, APART), None, DCG @ 10, budget=budget, level="document", seed=1)
+        plan = Plan.create(of_rankers(five, APART), None, DCG @ 10, budget=budget, level="document", seed=1)
         qrels = demo.judge(in_drawing_order(plan.tables, "drawn").head(labels))
         return Report.of(plan, qrels, status=plan.status(qrels)), plan, qrels
 
@@ -185,9 +168,9 @@ def test_every_number_is_in_the_data_and_to_be_seen(report: Report, text: str) -
         )
 
 
-def test_names_cannot_break_out_of_the_page(pool, demo) -> None:
+def test_names_cannot_break_out_of_the_page(five, demo) -> None:
     evil = "</script><b>&amp;$x_1$a|b](http://x)`*@team"
-    frame = pool[["qid", "docno", "query", "rank_production", "rank_random", *(f"grade_{g}" for g in range(4))]]
+    frame = five[["qid", "docno", "query", "rank_production", "rank_random", *(f"grade_{g}" for g in range(4))]]
     frame = frame.assign(query=frame["query"] + evil).rename(columns={"rank_random": f"rank_{evil}"})
     plan = Plan.create(frame, None, ERR @ 10, budget=300, level="query", seed=1)
     found = Report.of(plan, demo.judge(plan.assessments))
@@ -309,8 +292,8 @@ def mixed(grades: np.ndarray, share: float, grade: int) -> np.ndarray:
     ],
     ids=["good", "low", "turned", "too low"],
 )
-def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, change, said: str) -> None:
-    frame = of_rankers(pool, TWO)
+def test_a_report_says_whether_the_model_can_be_trusted(five, demo, change, said: str) -> None:
+    frame = of_rankers(five, TWO)
     columns = grade_columns(frame.columns)
     frame = frame.assign(**dict(zip(columns, change(frame[columns].to_numpy()).T, strict=True)))
     plan = Plan.create(frame, None, DCG @ 10, budget=600, level="document", seed=1)
@@ -361,13 +344,13 @@ def test_labels_cannot_lower_the_spread_of_queries(reported) -> None:
     assert f"stays above {number(floor)}" in Page(found.to_html()).text
 
 
-def test_it_says_who_judged_how_much_and_when(pool, demo, reported) -> None:
-    plan = Plan.create(of_rankers(pool, TWO), None, DCG @ 10, budget=500, level="document", seed=1)
+def test_it_says_who_judged_how_much_and_when(five, demo, reported) -> None:
+    plan = Plan.create(of_rankers(five, TWO), None, DCG @ 10, budget=500, level="document", seed=1)
     qrels, second = demo.judge(plan.assessments), np.arange(500) % 3 == 0
     days = pd.Series(np.where(second, "2026-03-02", "2026-03-01"), index=qrels.index) + "T09:00:00Z"
     records = qrels.assign(annotator=np.where(second, "bo", "ana"), status="judged", time=days)
     found = Report.of(plan, qrels, records=records)
-    facts, ranks = dict(found.headline.facts), pool[["rank_production", "rank_candidate"]]
+    facts, ranks = dict(found.headline.facts), five[["rank_production", "rank_candidate"]]
     counting = int(((ranks >= 0) & (ranks < 10)).any(axis=1).sum())
     assert 500 < counting < found.made.counts.documents
     pairs = f"500 of the {counting:,} query–document pairs that count for DCG@10 ({share(500, counting)})"

@@ -13,8 +13,7 @@ import pytest
 from drawn_order import ordered
 from samples import wanted
 
-from pt_active import DCG, OrderedLogitGrades, Plan, Runs, measure_values
-from pt_active.demo.collection import DemoCollection
+from pt_active import DCG, Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital
 from pt_active.inference.stopping.draws import Units
@@ -214,92 +213,73 @@ def test_an_interval_that_excludes_everything_is_none() -> None:
 
 # --- all pairs of three rankers ---------------------------------------------------------------------------------------
 
-PAIRS = 3
+TRIO = ("good", "bad", "same")
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def trio(request: pytest.FixtureRequest, pool: pd.DataFrame) -> Plan:
+    return planned(pool, request.param, *TRIO, budget={"query": 300, "document": 120}[request.param])
 
 
 @pytest.fixture(scope="module")
-def runs(demo: DemoCollection) -> dict[str, pd.DataFrame]:
-    """The two rankers of the demonstration and one that knows nothing."""
-    blind = demo.runs["candidate"].drop(columns="rank")
-    blind = blind.assign(score=np.random.default_rng(3).normal(size=len(blind)))
-    return demo.runs | {"blind": blind[blind.qid.isin(demo.topics.qid)]}
+def judged(trio: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return ordered(trio, labels)
 
 
 @pytest.fixture(scope="module")
-def three(demo: DemoCollection, grades: OrderedLogitGrades, runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    return (Runs(**runs, depth=10) >> grades)(demo.topics.head(60))
+def status(trio: Plan, judged: pd.DataFrame) -> PairStatus:
+    return trio.status(judged)
 
 
 @pytest.fixture(scope="module")
-def labels_of_three(demo: DemoCollection, three: pd.DataFrame) -> pd.DataFrame:
-    return demo.judge(three)
+def truth(pool: pd.DataFrame, labels: pd.DataFrame) -> dict[str, float]:
+    whole = planned(pool, "query", *TRIO, budget=1e6)
+    return {name: found.value for name, found in whole.estimate(labels).items()}
 
 
-@pytest.fixture(scope="module", params=["query", "document"])
-def plan(request: pytest.FixtureRequest, three: pd.DataFrame) -> Plan:
-    return Plan.create(three, None, DCG @ 10, budget=500, seed=3, level=request.param)
-
-
-@pytest.fixture(scope="module")
-def judged(plan: Plan, labels_of_three: pd.DataFrame) -> pd.DataFrame:
-    return ordered(plan, labels_of_three)
-
-
-@pytest.fixture(scope="module")
-def status(plan: Plan, judged: pd.DataFrame) -> PairStatus:
-    return plan.status(judged)
-
-
-@pytest.fixture(scope="module")
-def truth(runs: dict[str, pd.DataFrame], labels_of_three: pd.DataFrame) -> dict[str, float]:
-    qids = labels_of_three.qid.unique()
-    values = {name: measure_values(run, labels_of_three, DCG @ 10).set_index("qid").value for name, run in runs.items()}
-    return {name: value[qids].mean() for name, value in values.items()}
-
-
-def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, runs, truth) -> None:
-    assert [(each.first, each.second) for each in status.pairs] == list(combinations(runs, 2))
+def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, truth: dict[str, float]) -> None:
+    assert [(each.first, each.second) for each in status.pairs] == list(combinations(TRIO, 2))
     for each in status.pairs:
         assert each.low < truth[each.first] - truth[each.second] < each.high
         assert each.resolved == (each.e_value >= 20)
         assert each.winner in (None, max(each.first, each.second, key=truth.__getitem__))
-    assert [each.winner for each in status.pairs[1:]] == ["production", "candidate"]
+    assert [each.winner for each in status.pairs] == ["good", None, "same"]
     assert (status.settled, status.resolved) == (2, False)
-    assert status.slowest == status.pairs[0]
+    assert status.slowest == status.pairs[1]
 
 
-def test_all_pairs_together_prove_less_than_each_alone(plan: Plan, judged: pd.DataFrame, status: PairStatus) -> None:
+def test_all_pairs_together_prove_less_than_each_alone(trio: Plan, judged: pd.DataFrame, status: PairStatus) -> None:
     """The bets on one of three pairs are those on that pair alone at a third of the level."""
     for each in status.pairs:
-        alone = plan.status(judged, first=each.first, second=each.second, confidence=1 - 0.05 / PAIRS)
+        alone = trio.status(judged, first=each.first, second=each.second, confidence=1 - 0.05 / 3)
         assert each.e_value <= alone.e_value
         assert (each.value, each.standard_error) == (alone.value, alone.standard_error)
         assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
-        usual = plan.status(judged, first=each.first, second=each.second)
+        usual = trio.status(judged, first=each.first, second=each.second)
         assert usual.high - usual.low < each.high - each.low
 
 
-def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, judged: pd.DataFrame, status) -> None:
-    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, judged), DCG @ 10)
-    proofs = [sequence.proof(Contrast(*pair), 0.05 / PAIRS) for pair in combinations(range(3), 2)]
+def test_evidence_is_adjusted_for_all_directions_of_all_pairs(trio: Plan, judged: pd.DataFrame, status) -> None:
+    sequence = sequence_of(trio.tables, whole_labels(trio.tables.pool.keys, judged), DCG @ 10)
+    proofs = [sequence.proof(Contrast(*pair), 0.05 / 3) for pair in combinations(range(3), 2)]
     sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
     largest = np.array([max(0.0, log_capital(side, stakes).max()) for side, stakes in sides])
-    adjusted = holm(np.exp(np.minimum(largest, 700))).reshape(PAIRS, 2).max(axis=1)
+    adjusted = holm(np.exp(np.minimum(largest, 700))).reshape(3, 2).max(axis=1)
     assert [each.e_value for each in status.pairs] == pytest.approx(adjusted.tolist(), rel=1e-9)
-    for each, proof in zip(status.pairs[1:], proofs[1:], strict=True):
+    for each, proof in ((status.pairs[0], proofs[0]), (status.pairs[2], proofs[2])):
         # Alone, at the level of the first step, it would have been as late; the step-down makes later pairs earlier.
         draws = proof.draws if each.winner == each.first else proof.draws.mirrored
-        strict = excluded(draws, proof.stakes, 0.0, 0.05 / (2 * PAIRS))
+        strict = excluded(draws, proof.stakes, 0.0, 0.05 / 6)
         assert each.resolved_at <= sequence.spent[strict]
 
 
-def test_verdicts_stay_and_evidence_grows(plan: Plan, judged: pd.DataFrame) -> None:
-    before = plan.status(judged.head(0))
+def test_verdicts_on_pairs_stay_and_evidence_grows(trio: Plan, judged: pd.DataFrame) -> None:
+    before = trio.status(judged.head(0))
     assert before.answer == "0 of 3 pairs are settled"
-    assert str(before).count("nothing is judged") == PAIRS
+    assert str(before).count("nothing is judged") == 3
     assert before.advice == f"keep judging, from {before.pairs[0].waiting}"
     for part in np.linspace(0, len(judged), 5).astype(int)[1:]:
-        status = plan.status(judged.head(part))
+        status = trio.status(judged.head(part))
         for each, earlier in zip(status.pairs, before.pairs, strict=True):
             assert each.e_value >= earlier.e_value
             if earlier.resolved:
@@ -308,18 +288,15 @@ def test_verdicts_stay_and_evidence_grows(plan: Plan, judged: pd.DataFrame) -> N
         before = status
 
 
-def test_all_labels_settle_all_pairs(plan: Plan, three: pd.DataFrame, labels_of_three, truth) -> None:
-    arguments = plan.tables.manifest.arguments
-    whole = Plan.create(three, None, DCG @ 10, budget=1e6, seed=3, level=arguments.level, design=arguments.design)
-    status = whole.status(wanted(whole, labels_of_three))
-    assert (status.resolved, status.settled) == (True, PAIRS)
+def test_all_labels_settle_all_pairs(trio: Plan, pool: pd.DataFrame, labels: pd.DataFrame, truth) -> None:
+    whole = planned(pool, trio.manifest["arguments"]["level"], *TRIO, budget=1e6)
+    status = whole.status(wanted(whole, labels))
     assert (status.answer, status.advice) == ("stop: all 3 pairs are settled", "stop judging")
     for each in status.pairs:
         expected = truth[each.first] - truth[each.second]
         assert (each.low, each.value, each.high) == pytest.approx((expected, expected, expected), abs=1e-9)
         assert each.e_value == np.inf
         assert each.answer == f"stop: {each.winner} is better (certain)"
-    assert str(status).count("certain") == PAIRS
     assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["pairs"][0]["e_value"] is None
 
 
@@ -328,7 +305,7 @@ def test_one_screen(status: PairStatus) -> None:
     assert status.table().difference.tolist() == [each["value"] for each in content["pairs"]]
     assert (content["confidence"], content["answer"]) == (0.95, "2 of 3 pairs are settled")
     assert content["advice"] == "extend the plan, or accept that the other pairs stay open"
-    first, lines = status.pairs[0], str(status).splitlines()
-    assert lines[0] == "DCG@10: all pairs together, 95%, valid at any time, for any data, for these 60 queries"
-    assert f"{first.value:+.4f} [{first.low:.4f}, {first.high:.4f}]" in lines[1]
-    assert (lines[1][-4:], lines[2][-20:]) == ("open", "production is better")
+    open_pair, lines = status.pairs[1], str(status).splitlines()
+    assert lines[0] == "DCG@10: all pairs together, 95%, valid at any time, for any data, for these 40 queries"
+    assert f"{open_pair.value:+.4f} [{open_pair.low:.4f}, {open_pair.high:.4f}]" in lines[2]
+    assert (lines[1][-14:], lines[2][-4:]) == ("good is better", "open")
