@@ -17,10 +17,6 @@ from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.relevance.moments import Moments
 
 
-def curve_of(q: np.ndarray, cost: np.ndarray) -> ErrorCurve:
-    return ErrorCurve(q, cost * q**2, cost, np.ones_like(q), np.arange(len(q)), share=np.full(len(q), 1 / len(q)))
-
-
 def null_population() -> Population:
     rng = np.random.default_rng(9)
     mean = rng.gamma(2.0, 0.3, size=(240, 2))
@@ -40,8 +36,8 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     budgets = np.linspace(0.04 * budget + 15, budget, 30)
     method = Method("hedged", "regression", with_replacement=False)
     found = replay(population, [method], budgets, Repetitions(400, 1, null=True))["regression"]
-    q = population.distribution("hedged", 0.1)
-    curve = curve_of(q, population.cost)
+    q, cost, ones = population.distribution("hedged", 0.1), population.cost, np.ones(240)
+    curve = ErrorCurve(q, cost * q**2, cost, ones, np.arange(240), share=ones / 240)
     return found.error, found.standard_error, found.degrees, np.array([1 / curve.variance(each) for each in budgets])
 
 
