@@ -8,19 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.inference.replay import LabelledPool, Method, Repetitions, replay
-from pt_active.inference.rounds import Round, draw_round, estimate_rounds, judged_before
+from pt_active.inference.replay import Method, Repetitions, replay
+from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
 from pt_active.sampling.drawings import RoundSettings, natural_drawing
 
 CONTRAST = np.array([1.0, -1.0])
-
-
-def five_samples(pool: LabelledPool, seed: int) -> tuple[list[Round], np.ndarray]:
-    """The samples, and what is known after them."""
-    rng = np.random.default_rng([1, seed])
-    settings = RoundSettings(natural_drawing(pool.graded.seen.form))
-    rounds = [draw_round(pool.graded, settings, 16.0, rng) for _ in range(5)]
-    return rounds, np.where(judged_before(rounds), pool.label, -1)
 
 
 @pytest.mark.slow
@@ -28,9 +20,12 @@ def five_samples(pool: LabelledPool, seed: int) -> tuple[list[Round], np.ndarray
 def test_five_samples_cover_the_truth(labelled_documents, measure: str) -> None:
     """400 repetitions find a bias of .15 standard deviations, a coverage of .9 and a variance a quarter too low."""
     pool, _ = labelled_documents(measure)
+    settings = RoundSettings(natural_drawing(pool.graded.seen.form))
     repetitions, found = 400, []
     for seed in range(repetitions):
-        rounds, known = five_samples(pool, seed)
+        rng = np.random.default_rng([1, seed])
+        rounds = [draw_round(pool.graded, settings, 16.0, rng) for _ in range(5)]
+        known = np.where(judged_before(rounds), pool.label, -1)
         found.append(estimate_rounds(pool.graded.seen, rounds, known, CONTRAST, "difference"))
     error = np.array([each.value for each in found]) - pool.truth
     spread = np.array([each.standard_error for each in found])
