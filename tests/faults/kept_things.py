@@ -55,7 +55,7 @@ def artifacts() -> dict[str, tuple[Artifact, pd.DataFrame]]:
     frame = pool().drop(columns=["label", "judge"])
     documents = Plan.create(frame, None, "DCG@4", budget=20, level="document", seed=2)
     first = _labels(documents)
-    depth = Plan.create(frame, None, "nDCG@4", budget=20, level="document", design="depth", seed=2)
+    depth = Plan.create(frame, None, "DCG@4", budget=20, level="document", design="depth", seed=2)
     later = depth.extend(15)
     queries, again = (
         Plan.create(frame, None, "DCG@4", budget=40, level="query", seed=1, replace=r) for r in (False, True)
