@@ -30,16 +30,19 @@ def as_rows(frame: pd.DataFrame) -> list[tuple[str, str, int]]:
     return sorted(zip(frame["qid"], frame["docno"], frame["label"].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("header", ["qid,docno,label,query", ' qid , DocNo ,"LABEL",query'])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_tables_come_as_people_save_them(
-    tmp_path: Path, plan: Plan, encoding: str, separator: str, header: str, end: str
-) -> None:
+@pytest.mark.parametrize(
+    ("header", "separator", "end", "encoding"),
+    [
+        ("qid,docno,label,query", ",", "\n", "utf-8"),
+        (' qid , DocNo ,"LABEL",query', ";", "\r\n", "utf-8-sig"),
+        (' qid , DocNo ,"LABEL",query', "\t", "\n", "utf-8-sig"),
+    ],
+)
+def test_tables_come_as_people_save_them(tmp_path, plan, header, separator, end, encoding) -> None:
     lines = [header, "007,0012,2,née", "007,d:1/a b,0,", "q3,żółć,,"]
-    (tmp_path / "work.csv").write_bytes(end.join(lines).replace(",", separator).encode(encoding))
-    assert as_rows(read_file(tmp_path / "work.csv", plan)) == PLAIN
+    path = tmp_path / "work.csv"
+    path.write_bytes(end.join(lines).replace(",", separator).encode(encoding))
+    assert as_rows(read_file(path, plan)) == PLAIN
 
 
 def test_a_parquet_table_may_hold_labels_alone(tmp_path: Path, plan: Plan) -> None:
@@ -75,10 +78,10 @@ def test_words_stand_for_grades(tmp_path: Path, plan: Plan) -> None:
         read_file(tmp_path / "work.csv", plan, GradeNames.parsed("poor,great"))
 
 
-@pytest.mark.parametrize("wrong", ["", "a,,b", "a,A", "1,2", "a=x", "skip,good", "good=2000", "a=-1"])
-def test_wrong_names_of_grades_are_refused(wrong: str) -> None:
-    with pytest.raises(ValueError, match="grade_names"):
-        GradeNames.parsed(wrong)
+def test_wrong_names_of_grades_are_refused() -> None:
+    for wrong in ("", "a,,b", "a,A", "1,2", "a=x", "skip,good", "good=2000", "a=-1"):
+        with pytest.raises(ValueError, match="grade_names"):
+            GradeNames.parsed(wrong)
 
 
 def test_lost_zeros_are_a_hint(tmp_path: Path, plan: Plan) -> None:
@@ -89,12 +92,6 @@ def test_lost_zeros_are_a_hint(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "work.csv").write_text("qid,docno,label\n7,12,2\n7,d:1/a b,0\n")
     with pytest.raises(ValueError, match="no label belongs to .* without its leading zeros"):
         plan.status(read_file(tmp_path / "work.csv", plan))
-
-
-def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
-    pd.DataFrame({"qid": "q", "docno": ["a", "b"], "label": ["=1+1", 1]}).to_excel(tmp_path / "a.xlsx", index=False)
-    with pytest.raises(ValueError, match=r"row 2: expected a label; got the formula '=1\+1' without its value"):
-        read_file(tmp_path / "a.xlsx")
 
 
 def task(qid: str = "007", docno: str = "0012", choices: Any = ("2",), **more: Any) -> dict[str, Any]:
@@ -108,17 +105,18 @@ def book(judgements: Any, **options: Any) -> dict[str, Any]:
     return {"query_doc_pairs": [{"query_text": "x", "doc_id": "0012", "options": ours, "judgements": judgements}]}
 
 
+LATER = {"rating": 2, "judge_name": "ann"}
+
+
 @pytest.mark.parametrize(
     ("tool", "export", "who", "status"),
     [
         ("label-studio", [task(was_cancelled=True)], "1", "skipped"),
-        ("quepid", book([{"rating": 2, "judge_later": True, "judge_name": "ann"}]), "ann", "skipped"),
-        ("quepid", book([{"rating": 2, "unrateable": True, "judge_name": "ann"}]), "ann", "unjudgeable"),
+        ("quepid", book([LATER | {"judge_later": True}]), "ann", "skipped"),
+        ("quepid", book([LATER | {"unrateable": True}]), "ann", "unjudgeable"),
     ],
 )
-def test_a_label_that_was_taken_back_is_none(
-    tmp_path: Path, plan: Plan, tool: str, export: object, who: str, status: str
-) -> None:
+def test_a_label_that_was_taken_back_is_none(tmp_path, plan, tool, export, who, status) -> None:
     (tmp_path / "export.json").write_text(json.dumps(export))
     records = import_records(tool, [tmp_path / "export.json"], plan)
     assert said(records) == [("007", "0012", None, who, status, "")]
@@ -176,22 +174,30 @@ def test_a_wrong_file_is_one_clear_line(tmp_path: Path, plan: Plan, name: str, c
     assert len(str(told.value)) < 500
 
 
-def test_a_spreadsheet_that_made_dates_of_ids_or_is_damaged(tmp_path: Path, plan: Plan) -> None:
+def test_a_spreadsheet_that_made_dates_of_ids_or_has_formulas_alone_or_is_damaged(tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.active.append(["qid", "docno", "label"])
-    book.active.append(["007", pd.Timestamp("2026-03-01").to_pydatetime(), 1])
-    book.save(tmp_path / "dates.xlsx")
-    with pytest.raises(ValueError, match=r"dates.xlsx: row 2: expected a docno that is text; the spreadsheet has made"):
-        read_file(tmp_path / "dates.xlsx", plan)
-    content = bytearray((tmp_path / "dates.xlsx").read_bytes())
+    header = ["qid", "docno", "label"]
+    sheets = {
+        "dates": (
+            [header, ["007", pd.Timestamp("2026-03-01").to_pydatetime(), 1]],
+            "row 2: expected a docno that is text; the spreadsheet has made",
+        ),
+        "formulas": ([header, ["q", "a", "=1+1"]], "row 2: expected a label; got the formula '=1+1' without its value"),
+        "empty": ([], "the first sheet is empty; expected a header"),
+    }
+    for name, (rows, message) in sheets.items():
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        path = tmp_path / f"{name}.xlsx"
+        book.save(path)
+        with pytest.raises(ValueError, match=f"{name}.xlsx: {re.escape(message)}"):
+            read_file(path)
+    content = bytearray(path.read_bytes())
     content[200:260] = b"x" * 60
     (tmp_path / "damaged.xlsx").write_bytes(content)
     with pytest.raises(ValueError, match=r"damaged.xlsx: the (spreadsheet|archive) is damaged"):
-        read_file(tmp_path / "damaged.xlsx", plan)
-    openpyxl.Workbook().save(tmp_path / "empty.xlsx")
-    with pytest.raises(ValueError, match="empty.xlsx: the first sheet is empty; expected a header"):
-        read_file(tmp_path / "empty.xlsx", plan)
+        read_file(tmp_path / "damaged.xlsx")
 
 
 def test_an_import_says_what_it_lacks(tmp_path: Path, plan: Plan) -> None:
@@ -239,18 +245,16 @@ ROWS = st.lists(
 
 @settings(max_examples=10)
 @given(rows=ROWS)
-def test_tables_keep_whatever_people_wrote(
-    tmp_path_factory: pytest.TempPathFactory, plan: Plan, rows: list[Any]
-) -> None:
+def test_tables_keep_whatever_people_wrote(tmp_path_factory, plan: Plan, rows: list[Any]) -> None:
     """Ids, names and notes of any characters survive a table whose cells no spreadsheet runs."""
     expected = sorted(
         {(*pair, grade if status == "judged" else None, who, status, note) for pair, status, grade, who, note in rows},
         key=str,
     )
-    filled = pd.DataFrame(expected, columns=["qid", "docno", "label", "annotator", "status", "note"]).astype(object)
-    filled["label"] = ["" if pd.isna(label) else str(int(label)) for label in filled["label"]]
+    columns = ["qid", "docno", "label", "annotator", "status", "note"]
+    filled = pd.DataFrame(expected, columns=columns).astype({"label": "Int64"}).astype(object)
     path = tmp_path_factory.mktemp("table") / "table.csv"
-    filled.apply(table.guarded).to_csv(path, index=False)
+    filled.fillna("").astype(str).apply(table.guarded).to_csv(path, index=False)
     assert said(read_file(path, plan)) == expected
 
 
@@ -289,12 +293,6 @@ def test_worklists_without_texts_say_so(tmp_path: Path, plan: Plan) -> None:
         Worklist(pd.concat([DOCUMENTS, DOCUMENTS]), 2)
 
 
-def test_the_export_of_a_tool_is_to_be_imported(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "export.json").write_text(json.dumps([task()]))
-    with pytest.raises(ValueError, match="export.json: expected labels; got JSON: `pt-active import` reads what"):
-        read_labels([tmp_path / "export.json"], plan)
-
-
 def test_a_judgment_list_of_opensearch_names_queries_by_their_texts(tmp_path: Path, plan: Plan) -> None:
     """As `PUT` and `GET _plugins/_search_relevance/judgments` have it in OpenSearch's documentation."""
     path, labels = tmp_path / "list.json", plan.assessments[["qid", "docno"]].head(4).assign(label=[2, 0, 1, 1])
@@ -311,37 +309,34 @@ def test_a_judgment_list_of_opensearch_names_queries_by_their_texts(tmp_path: Pa
     for indent in (None, 2):
         path.write_text(json.dumps({"took": 36, "hits": {"hits": [stored]}}, indent=indent), encoding="utf-8")
         assert as_rows(read_labels([path], plan)) == sorted([*as_rows(labels), ("of no plan", "x", 3)])
-    with pytest.raises(ValueError, match="holds labels, and none is known"):
-        plan.export(tmp_path / "none.json", "opensearch")
-
-
-TWINS = pd.DataFrame({"qid": ["1", "2"], "docno": "d", "query": "lamp", "rank_a": 0, "grade_0": 0.5, "grade_1": 0.5})
 
 
 def test_a_query_text_of_two_queries_is_refused_both_ways(tmp_path: Path) -> None:
-    plan, same = Plan.create(TWINS, None, "P@1", budget=2), "'1', '2' have the same text, 'lamp'"
+    columns = {"qid": ["1", "2"], "docno": "d", "query": "lamp", "rank_a": 0, "grade_0": 0.5, "grade_1": 0.5}
+    plan, same = Plan.create(pd.DataFrame(columns), None, "P@1", budget=2), "'1', '2' have the same text, 'lamp'"
     with pytest.raises(ValueError, match=same):
         plan.export(tmp_path / "out.json", "opensearch", plan.assessments[["qid", "docno"]].assign(label=1))
-    (tmp_path / "in.json").write_text(
-        '{"judgmentRatings": [{"query": "lamp", "ratings": [{"docId": "d", "rating": 1}]}]}'
-    )
+    rated = [{"query": "lamp", "ratings": [{"docId": "d", "rating": 1}]}]
+    (tmp_path / "in.json").write_text(json.dumps({"judgmentRatings": rated}))
     with pytest.raises(ValueError, match=f"in.json: .*{same}"):
         read_labels([tmp_path / "in.json"], plan)
 
 
+HALF = {"judgmentRatings": [{"query": "a", "ratings": [{"docId": "d", "rating": "0.7"}]}]}
+KEYED = {"judgmentRatings": {"a": [{"docId": "d", "rating": "1"}]}}
+
+
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
-        (
-            '{"judgmentRatings": [{"query": "a", "ratings": [{"docId": "d", "rating": "0.7"}]}]}',
-            "rating 1: .*whole number",
-        ),
-        ('{"judgmentRatings": {"a": [{"docId": "d", "rating": "1"}]}}', "expected one judgment list of OpenSearch"),
+        (json.dumps(HALF), "rating 1: .*whole number"),
+        (json.dumps(KEYED), "expected one judgment list of OpenSearch"),
         ('{\n"hits": {"hits": []}}', "expected one judgment list"),
         ('{\n"judgmentRatings": [', "expected JSON"),
+        (json.dumps([task()]), "expected labels; got JSON: `pt-active import` reads what"),
     ],
 )
-def test_a_judgment_list_that_is_wrong_is_named(tmp_path: Path, plan: Plan, content: str, said: str) -> None:
+def test_a_judgment_list_that_is_wrong_or_is_another_export_is_named(tmp_path, plan, content, message) -> None:
     (tmp_path / "wrong.json").write_text(content)
-    with pytest.raises(ValueError, match=f"wrong.json: .*{said}"):
+    with pytest.raises(ValueError, match=f"wrong.json: .*{message}"):
         read_labels([tmp_path / "wrong.json"], plan)
