@@ -56,9 +56,6 @@ def judged(path, number=None):
     table.to_csv(path, index=False)
 
 
-# --- the road -------------------------------------------------------------------------------------------------------
-
-
 def test_five_commands_need_no_options(files, monkeypatch):
     assert run("init", *ALL).endswith("Next, choose what to judge:\n  pt-active plan\n")
     assert run("plan").startswith("Plan for DCG@10 of new, old\n")
@@ -200,9 +197,6 @@ def test_init_of_labels_of_the_queries_themselves_or_of_a_highest_grade_alone(fi
     assert "Grade model: none" in run("plan", "--out", "other")
 
 
-# --- what init finds ------------------------------------------------------------------------------------------------
-
-
 def findings(*words):
     found = data("init", *words)["findings"]
     return [(each["about"], each["said"], each["wrong"]) for each in found]
@@ -308,9 +302,6 @@ def test_what_does_not_fit_together_or_is_wanting_is_refused(files, file, text, 
     assert not FILE.exists()
 
 
-# --- flags before the file -------------------------------------------------------------------------------------------
-
-
 def test_flags_beat_the_file_and_what_does_not_go_with_them_is_not_taken(files):
     run("init", *ALL)
     made = data("plan", "--budget", "20", "--out", "other", "--measure", "P(rel=1)@5")
@@ -350,9 +341,6 @@ def test_files_are_relative_to_the_project(files, monkeypatch):
     assert data("plan", "--project", "inside/job.toml", "--out", "again")["rankers"] == ["new", "old"]
 
 
-# --- what is wrong in the file ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -387,8 +375,6 @@ def test_each_mistake_is_one_line(files, text, said):
     FILE.write_bytes(text.encode("latin-1"))  # which need not be UTF-8
     assert complaint("plan", "--out", "p", "--measure", "DCG@5", "--budget", "5").startswith(said)
 
-
-# --- the text of the file ---------------------------------------------------------------------------------------------
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 

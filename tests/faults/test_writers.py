@@ -37,9 +37,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> list[Reference]:
 
 
 @pytest.mark.parametrize(("fault", "number"), [(kill, 14), (fill, 7), (race, 7)])
-def test_nothing_is_lost_or_left(
-    references: list[Reference], tmp_path: Path, fault: Callable[..., object], number: int
-) -> None:
+def test_nothing_is_lost_or_left(references, tmp_path, fault, number) -> None:
     found = list(islice(trials(fault, references, tmp_path, seed=1), number))
     assert [broken for _, broken in found if broken] == []
 

@@ -152,9 +152,6 @@ def make_judgments(folder: Path, plan: Plan, judged: pd.DataFrame) -> None:
     (folder / "book.json").write_text(json.dumps({"name": "a book", "query_doc_pairs": pairs}))
 
 
-# --- mutations ------------------------------------------------------------------------------------------------------
-
-
 def mutated_bytes(content: bytes, rng: random.Random) -> bytes:
     """A file with something wrong in it, or another kind of file in its place."""
     if rng.random() < 0.9:
@@ -199,9 +196,6 @@ def trial(seed: int, world: Path, folder: Path) -> list[str]:
         else:
             words = mutated_words(words, rng)
     return words
-
-
-# --- verdicts -------------------------------------------------------------------------------------------------------
 
 
 def invoke(words: list[str]):
@@ -285,9 +279,6 @@ def fuzz(seeds: Iterator[int], world: Path, told: Callable[[str], None]) -> Coun
         if wrong:
             told(f"seed {seed}: {' '.join(words)[:300]!r}: " + "\n".join(wrong))
     return counts
-
-
-# --- tests ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -413,9 +404,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, BaseException) else "",
 )
-def test_every_foreseeable_failure_is_one_line(
-    error: BaseException, message: str, world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_foreseeable_failure_is_one_line(error, message, world, monkeypatch) -> None:
     def fails(*_: object) -> None:
         if type(error) is ValueError:  # those of this package are messages
             exec(compile("raise error", "x.py", "exec"), {"error": error, "__name__": "pt_active.x"})

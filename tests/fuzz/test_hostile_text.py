@@ -177,9 +177,6 @@ def test_names_that_do_not_print_are_refused(name: str) -> None:
         check_visible("ranker", ["fine", name])
 
 
-# --- text -----------------------------------------------------------------------------------------------------------
-
-
 def test_json_loses_nothing() -> None:
     written = json_text({text: [text] for text in PAYLOADS})
     assert visible(written) == written

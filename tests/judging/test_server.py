@@ -74,9 +74,6 @@ def form(client: TestClient, site: Site, page: str, **fields: str):
     return client.post(f"{link(site, ORGANISER)}{page}", data=fields, headers=headers, follow_redirects=False)
 
 
-# --- who may see what -------------------------------------------------------------------------------------------------
-
-
 def test_the_page_does_not_wait_for_a_long_estimate(client: TestClient, site: Site, monkeypatch) -> None:
     may_end, status = threading.Event(), Plan.status
 
@@ -159,9 +156,7 @@ def test_posts_of_other_sites_are_refused(client: TestClient, site: Site) -> Non
     assert send(client, site, "ann", sent, **fine).json()["kept"] == ["key-00000001"]
 
 
-def test_a_process_that_locks_the_file_holds_up_nobody_who_writes_nothing(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_locks_the_file_holds_up_nobody_who_writes_nothing(plan, tmp_path, monkeypatch):
     monkeypatch.setattr("pt_active.judging.server.store._WAIT_SECONDS", 60)
     site = site_of(plan, tmp_path)
     ann, organiser = link(site, "ann"), link(site, ORGANISER)
@@ -181,9 +176,7 @@ def test_a_process_that_locks_the_file_holds_up_nobody_who_writes_nothing(
         assert [each.result().status_code for each in waiting] == [200, 303, 200]
 
 
-def test_another_process_that_writes_is_not_called_a_full_disk(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_process_that_writes_is_not_called_a_full_disk(plan, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("pt_active.judging.server.store._WAIT_SECONDS", 0.05)
     site = site_of(plan, tmp_path)
     client = client_of(site)
@@ -211,9 +204,6 @@ def test_answers_name_no_path_of_the_machine(client: TestClient, site: Site, tmp
     texts = [opened(client, site), opened(client, site, "next"), client.get(link(site, "ann")).text, answer.text]
     texts += [form(client, site, "next", budget="40").text, form(client, site, "next", budget="1e-9").text]
     assert not [text for text in texts if str(tmp_path) in text or "/site-packages" in text]
-
-
-# --- what judges see --------------------------------------------------------------------------------------------------
 
 
 def test_a_judge_sees_no_ranker_rank_or_model(client: TestClient, site: Site) -> None:
@@ -264,9 +254,6 @@ def test_hostile_texts_ids_names_and_notes_are_only_shown(graded, demo, tmp_path
     assert 'href="javascript' not in pages[0]
     # The ids that the form sends back are the true ones.
     assert "&lt;script&gt;" in re.search(r'name="docno" value="([^"]*)"', pages[2])[1]
-
-
-# --- what becomes of it -----------------------------------------------------------------------------------------------
 
 
 def test_what_is_acknowledged_is_a_record(client: TestClient, site: Site) -> None:
@@ -417,9 +404,6 @@ def test_a_server_that_starts_again_knows_everything(plan: Plan, demo, tmp_path:
     assert after.campaign.kept == 4
 
 
-# --- the organiser ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("labels", "asked"), [((2, 0), 1), ((1, 2), 0)])
 def test_disagreements_by_two_grades_are_adjudicated(client: TestClient, site: Site, labels, asked: int) -> None:
     document = work(client, site, "ann")[0]
@@ -490,9 +474,7 @@ def downloaded(client: TestClient, site: Site) -> pd.DataFrame:
     return read_file(saved, site.campaign.plan)
 
 
-def test_no_winner_is_named_while_second_judgments_are_due(
-    client: TestClient, site: Site, plan: Plan, graded, demo
-) -> None:
+def test_no_winner_is_named_while_second_judgments_are_due(client, site, plan, graded, demo):
     """Ann favours the first ranker. Her labels would settle it, but each document is due to Ben too, who does not."""
     labels = demo.judge(plan.assessments).set_index(["qid", "docno"])["label"]
     ranks = graded.set_index(["qid", "docno"])[["rank_production", "rank_candidate"]].replace(-1, 99)
@@ -617,9 +599,6 @@ def test_the_next_round_goes_on_with_all_that_is_kept(client: TestClient, site: 
     assert all(each.text for each in site.campaign.work.documents)
     asked = {(each["qid"], each["docno"]) for each in work(client, site, "ann")}
     assert (document["qid"], document["docno"]) not in asked
-
-
-# --- where it listens -------------------------------------------------------------------------------------------------
 
 
 def test_only_this_machine_is_let_in_unless_it_is_said() -> None:

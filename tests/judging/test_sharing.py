@@ -42,9 +42,6 @@ def listed(sizes: list[list[int]], judges: int = 1, double: tuple[int, ...] = ()
     return JudgingOrder(documents, blocks)
 
 
-# --- the order --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("block", [1, 7, 50, 10_000])
 def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan: Plan, block: int) -> None:
     work = JudgingOrder.of(plan, block=block)
@@ -127,9 +124,6 @@ def test_texts_and_what_is_known_of_queries(graded, demo) -> None:
     assert (bare.text, bare.about["query"]) == ("", demo.topics.set_index("qid")["query"][bare.qid])
     full = JudgingOrder.of(plan, demo.documents).documents[0]
     assert full.text == demo.documents.set_index("docno")["text"][full.docno]
-
-
-# --- the judges -------------------------------------------------------------------------------------------------------
 
 
 def test_the_next_documents_are_whole_queries_of_the_first_block() -> None:

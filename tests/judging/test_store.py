@@ -110,9 +110,6 @@ def test_the_judgments_of_another_plan_are_refused(tmp_path: Path) -> None:
         Store(tmp_path / "s.sqlite", "other")
 
 
-# --- copies, archives and damage --------------------------------------------------------------------------------------
-
-
 def copied(path: Path, folder: Path) -> Path:
     """The file alone, as `cp` copies it."""
     folder.mkdir()
@@ -185,9 +182,6 @@ def test_a_store_that_lacks_something_is_none(change: str, said: str, tmp_path: 
         connection.executescript(f"DROP TRIGGER no_change; {change}")
     with pytest.raises(ValueError, match=f"{path}: expected the judgments of a judging server; {said}"):
         stored_records(path)
-
-
-# --- who may read and write it ----------------------------------------------------------------------------------------
 
 
 def test_a_store_that_others_may_read_is_tightened(tmp_path: Path) -> None:

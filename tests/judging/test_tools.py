@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from judging_round_trips import DOCUMENTS, JUDGED_IN, Row, said, suffix
+from judging_round_trips import DOCUMENTS, JUDGED_IN, said, suffix
 
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS
@@ -21,9 +21,7 @@ from pt_active.judging.worklist import GradeNames, Worklist
 
 
 @pytest.mark.parametrize("tool", list(TOOLS))
-def test_nothing_that_people_said_is_lost(
-    tmp_path: Path, plan: Plan, worklist: Worklist, judged: list[Row], tool: str
-) -> None:
+def test_nothing_that_people_said_is_lost(tmp_path, plan, worklist, judged, tool) -> None:
     """Labels, skips, annotators and notes come back from every tool, and tables are labels too."""
     if tool == "xlsx":
         pytest.importorskip("openpyxl")
@@ -38,9 +36,7 @@ def test_nothing_that_people_said_is_lost(
         assert said(pd.concat([read_file(file, plan) for file in delivered])) == said(records)
 
 
-def test_a_spreadsheet_without_its_package_says_what_to_install(
-    tmp_path: Path, worklist: Worklist, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_spreadsheet_without_its_package_says_what_to_install(tmp_path, worklist, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ValueError, match="pip install openpyxl; or use CSV"):
         write_worklist(worklist, tmp_path / "work.xlsx", "xlsx")
