@@ -39,17 +39,16 @@ def test_what_is_listed_is_there_and_its_help_is_short(path):
     assert all(each.opts[0] in said for each in command.params if each.opts[0].startswith("--"))
 
 
-@pytest.mark.parametrize("columns", ["0", "", "00"])
-def test_help_is_printed_where_the_width_is_not_known(columns, monkeypatch, capsys):
+def test_help_is_printed_where_the_width_is_not_known(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["pt-active", "status", "--help"])
     said = []
-    for width in (columns, "80"):
+    for width in ("80", "0", "", "00"):
         monkeypatch.setenv("COLUMNS", width)
         with pytest.raises(SystemExit, match="0"):
             main()
         said.append(capsys.readouterr().out)
-    assert said[0] == said[1]
     assert "pt-active status" in said[0]
+    assert set(said) == {said[0]}
 
 
 def test_the_command_line_is_no_larger_than_it_has_to_be():
@@ -85,28 +84,6 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
     examples["simulate"] += " --repetitions 5 --depth 6"
     example("simulate")
     assert set(examples) == {"import", "demo", "sample-queries"}
-
-
-def test_help_and_version():
-    said = run("--help")
-    assert all(command in said for command in COMMANDS)
-    assert run("--version").startswith("pt-active 0.")
-    assert invoke("plan", "--nonsense").exit_code == 2
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--json", "--quiet", "export", "none", "--out", "x"),
-        ("export", "--quiet", "none", "--out", "x", "--json", "--grade-names", "a,b"),
-        ("--project=none.toml", "export", "none", "--out", "x"),
-        ("export", "none", "--out", "x", "--project", "none.toml"),
-    ],
-)
-def test_options_of_every_command_stand_anywhere(words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    said = invoke(*words).stderr
-    assert said.startswith("error: none.toml" if "none.toml" in str(words) else "error: there is no plan at none")
 
 
 EACH_TYPED = """

@@ -19,7 +19,6 @@ from small_collection import (
     qrels_lines,
     run,
     write,
-    write_run,
 )
 
 from pt_active import Plan
@@ -114,31 +113,6 @@ def test_topics_choose_the_queries(files):
     assert json.loads(result.stdout)["census"]
     (warning,) = result.stderr.splitlines()
     assert warning.startswith("warning: 1 topic has no document")
-
-
-def numbered(files, topics):
-    """Runs of the queries 1 to 12, and the words of a plan of them with topics."""
-    for name, seed in (("one.run", 1), ("two.run", 2)):
-        write_run(files / name, [f"{number}" for number in range(1, 13)], seed)
-    text = "".join(f"<top>\n<num> Number: {topic}\n<title> lamp\n</top>\n" for topic in topics)
-    write(files / "numbered.trec", text)
-    words = ("plan", "--run", "one=one.run", "--run", "two=two.run", *UNIFORM, "--topics", "numbered.trec")
-    return *words, "--measure", "DCG@5", "--budget", "1000", "--out"
-
-
-def test_topics_that_differ_by_leading_zeros_are_said(files):
-    words = numbered(files, [f"{number:03}" for number in range(1, 11)] + ["11"])
-    made = invoke(*words, "all", "--json")
-    assert "numbered.trec: 10 ids have other leading zeros, such as '0" in made.stderr
-
-
-def test_a_run_scores_0_on_queries_that_it_lacks_and_a_warning_says_so(files):
-    write_run(files / "b.run", QUERIES[:-2], seed=5)
-    made = invoke("plan", *RUNS, *UNIFORM, *MEASURED, "--json")
-    assert json.loads(made.stdout)["counts"]["queries"] == len(QUERIES)
-    assert (
-        made.stderr == f"warning: b has nothing for 2 queries ({QUERIES[-2]!r}, {QUERIES[-1]!r}): it scores 0 there\n"
-    )
 
 
 def test_a_few_missing_texts_are_counted(files):

@@ -17,6 +17,12 @@ AUDIT = "audit plan --budget 9 --out new"
 OTHER_TEXTS = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
 
 REFUSED = {
+    "": {  # options of every command stand anywhere
+        "--json --quiet export none --out new": "there is no plan at none",
+        "export --quiet none --out new --json --grade-names a,b": "there is no plan at none",
+        "--project=none.toml export none --out new": "none.toml",
+        "export none --out new --project none.toml": "none.toml",
+    },
     "demo": {
         "--project x.toml": "takes nothing from a project file",
         "--confidence 0.9": "reads nothing to which it applies: leave out --confidence",
@@ -25,6 +31,7 @@ REFUSED = {
     },
     "plan": {
         "--project": "requires an argument",
+        "--nonsense": "No such option",
         f"{BOTH} {BLIND} --measure DCG@5 --out new": "pass --budget, the most to spend, such as the number of "
         "documents that people can judge; pt-active budget advises",
         "--extend plan --budget 20 --out new --texts other.tsv": OTHER_TEXTS,
