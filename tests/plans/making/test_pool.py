@@ -29,14 +29,8 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.relevance.grades.learned import OrderedLogitGrades
 
 TOPICS = pd.DataFrame({"qid": ["1", "2"], "query": ["one", "two"], "traffic": [3.0, 1.0]})
-
-
-def run(*rows: tuple[str, str, float]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["qid", "docno", "score"])
-
-
-A = run(("1", "a", 3), ("1", "b", 2), ("1", "c", 1), ("2", "a", 1))
-B = run(("1", "b", 9), ("1", "d", 8), ("2", "e", 2), ("2", "a", 1))
+A = pd.DataFrame({"qid": list("1112"), "docno": list("abca"), "score": [3.0, 2, 1, 1]})
+B = pd.DataFrame({"qid": list("1122"), "docno": list("bdea"), "score": [9.0, 8, 2, 1]})
 
 
 def united() -> pd.DataFrame:
@@ -45,16 +39,9 @@ def united() -> pd.DataFrame:
 
 def test_union_of_runs() -> None:
     frame = Runs(first=A, second=B)(TOPICS)
-    rows = frame.set_index(["qid", "docno"])[["rank_first", "rank_second"]].T.to_dict("list")
-    assert rows == {
-        ("1", "a"): [0, -1],
-        ("1", "b"): [1, 0],
-        ("1", "c"): [2, -1],
-        ("1", "d"): [-1, 1],
-        ("2", "a"): [0, 1],
-        ("2", "e"): [-1, 0],
-    }
     assert "".join(frame["qid"] + frame["docno"]) == "1a1b1c1d2a2e"
+    assert frame["rank_first"].tolist() == [0, 1, 2, -1, 0, -1]
+    assert frame["rank_second"].tolist() == [-1, 0, -1, 1, 1, 0]
     assert frame.score_first.isna().sum() == 2
     assert set(frame["query"]) == {"one", "two"}
     assert set(frame.traffic) == {1.0, 3.0}
@@ -83,12 +70,8 @@ def test_rankers_must_answer_the_same_queries() -> None:
 
 def test_transformer_rankers_and_inspection() -> None:
     ranker = pt.Transformer.from_df(A.assign(text="t"))
-    pipeline = (
-        Runs(a=ranker, b=B)
-        >> UniformGrades(max_grade=2)
-        >> SamplingDistribution(DCG @ 2, level="query")
-        >> Draw(draws=3)
-    )
+    distribution = SamplingDistribution(DCG @ 2, level="query")
+    pipeline = Runs(a=ranker, b=B) >> UniformGrades(max_grade=2) >> distribution >> Draw(draws=3)
     declared = pt.inspect.transformer_outputs(pipeline, ["qid", "query"])
     assert declared == list(pipeline(TOPICS[["qid", "query"]]).columns)
     assert pt.inspect.subtransformers(Runs(a=ranker, b=B)) == {"a": ranker}
@@ -112,25 +95,19 @@ def DrawTest() -> pt.Transformer:
 def test_query_weights_and_costs() -> None:
     graded = united()
     table = SamplingDistribution(DCG @ 2, UnitCost(per_query=0.5), "passive", level="query")(graded)
-    assert table.q_weight.tolist() == [0.75, 0.25]
-    assert table.q_prob.tolist() == [0.75, 0.25]
+    assert table.q_weight.tolist() == table.q_prob.tolist() == [0.75, 0.25]
     assert table.q_cost.tolist() == [3.5, 2.5]
     costs = graded.assign(doc_cost=[1.0, 2.0, 99.0, 5.0, 4.0, 6.0])
     assert SamplingDistribution(DCG @ 2, ColumnCost(), level="query")(costs).q_cost.tolist() == [8.0, 10.0]
     assert SamplingDistribution("nDCG@2", ColumnCost(), level="query")(costs).q_cost.tolist() == [107.0, 10.0]
 
 
-def test_log_length_cost_averages_one_a_query() -> None:
-    graded = united()
-    texts = graded.assign(text=["a b c", "a", "", "x", "one two", "y z"])
-    table = SamplingDistribution(DCG, LogLengthCost(per_query=0.25), level="query")(texts)
-    lengths = [np.log([4, 2, 2, 2]), np.log([3, 3])]
-    expected = np.array([costs.sum() for costs in lengths])
+@pytest.mark.parametrize("cost", [LogLengthCost(per_query=0.25), LogLengthCost("length", per_query=0.25)])
+def test_log_length_cost_averages_one_a_query(cost: LogLengthCost) -> None:
+    graded = united().assign(text=["a b c", "a", "", "x", "one two", "y z"], length=[3, 1, 0, 1, 2, 2])
+    expected = np.array([np.log([4, 2, 2, 2]).sum(), np.log([3, 3]).sum()])
+    table = SamplingDistribution(DCG, cost, level="query")(graded)
     assert table.q_cost.to_numpy() == pytest.approx(expected / expected.mean() + 0.25)
-    by_number = SamplingDistribution(DCG, LogLengthCost("length"), level="query")(
-        texts.assign(length=[3, 1, 0, 1, 2, 2])
-    )
-    assert by_number.q_cost.to_numpy() == pytest.approx(expected / expected.mean())
 
 
 @pytest.mark.parametrize(
@@ -146,11 +123,7 @@ def test_log_length_cost_averages_one_a_query() -> None:
             [1, 2, 3, -1, 1, -1],
             "run 'first': its lowest rank is 1 or more in every query, and ranks begin",
         ),
-        (
-            "rank_second",
-            [-1, 2, -1, 4, 3, 2],
-            "run 'second': its lowest rank is 2 or more in every query, and ranks begin at 0; subtract 2",
-        ),
+        ("rank_second", [-1, 2, -1, 4, 3, 2], "its lowest rank is 2 or more in every .* ranks begin at 0; subtract 2"),
         ("traffic", [-1] * 6, "traffic must be finite"),
         ("traffic", [0] * 6, "traffic is 0 for every query"),
         ("rank_a", [0, 1, 2**31 - 1, 0, 1, 2], "ranks are whole numbers from 0"),
@@ -169,41 +142,38 @@ def test_malformed_pools(column: str, values: list[object], message: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("column", "values", "said"),
     [
-        ({"rank_first": [0, 2, 4, -1, 0, -1]}, ["run 'first': 2 rows are below a rank without a document"]),
-        ({"rank_second": [-1, 0, -1, 1, 2, 0]}, ["run 'second': 1 row is below a rank without a document"]),
-        (
-            {"score_first": [1, 2, 3, np.nan, 1, np.nan]},
-            ["run 'first': score_first is above that of the rank before in 2"],
-        ),
-        ({"score_second": [np.nan, 2, np.nan, 1, 1, 2]}, []),
-        ({"score_second": [np.nan, 1, np.nan, 1 + 1e-9, 1, 1]}, []),  # ties at single precision, as in trec_eval
+        ("rank_first", [0, 2, 4, -1, 0, -1], "run 'first': 2 rows are below a rank without a document"),
+        ("rank_second", [-1, 0, -1, 1, 2, 0], "run 'second': 1 row is below a rank without a document"),
+        ("score_first", [1, 2, 3, None, 1, None], "run 'first': score_first is above that of the rank before in 2"),
+        ("score_second", [None, 2, None, 1, 1, 2], ""),
+        ("score_second", [None, 1, None, 1 + 1e-9, 1, 1], ""),  # ties at single precision, as in trec_eval
     ],
 )
-def test_gaps_and_contradictions_of_ranks_are_said(columns: dict[str, list[float]], said: list[str]) -> None:
-    graded = united().assign(**columns).sample(frac=1, random_state=1)
+def test_gaps_and_contradictions_of_ranks_are_said(column: str, values: list[float], said: str) -> None:
+    graded = united().assign(**{column: pd.Series(values, dtype=float)}).sample(frac=1, random_state=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Plan.create(graded, None, DCG @ 2, budget=3, level="query")
-    assert len(caught) == len(said)
-    assert all(str(each.message).startswith(told) for each, told in zip(caught, said, strict=True))
+    assert [str(each.message)[: len(said)] for each in caught] == ([said] if said else [])
 
 
 def test_missing_columns_are_pyterrier_errors() -> None:
-    with pytest.raises(pt.validate.InputValidationError, match="grade_0"):
-        SamplingDistribution(DCG @ 2, level="query")(Runs(a=A)(TOPICS))
-    with pytest.raises(pt.validate.InputValidationError, match="q_prob"):
-        Draw(draws=3)(TOPICS)
+    for step, frame, name in (
+        (SamplingDistribution(DCG @ 2, level="query"), Runs(a=A)(TOPICS), "grade_0"),
+        (Draw(draws=3), TOPICS, "q_prob"),
+    ):
+        with pytest.raises(pt.validate.InputValidationError, match=name):
+            step(frame)
 
 
 def test_unknown_names_list_the_known_ones(graded: pd.DataFrame) -> None:
-    for how, message in (
-        ({"design": "best"}, "unknown design 'best'; for queries it is one of hedged, assisted, optimal, passive"),
-        ({"level": "page"}, "unknown level 'page'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            SamplingDistribution(DCG @ 10, **how)(graded)
+    known = "unknown design 'best'; for queries it is one of hedged, assisted, optimal, passive"
+    with pytest.raises(ValueError, match=known):
+        SamplingDistribution(DCG @ 10, design="best")(graded)
+    with pytest.raises(ValueError, match="unknown level 'page'"):
+        SamplingDistribution(DCG @ 10, level="page")(graded)
     with pytest.raises(ValueError, match="either budget= or draws="):
         Draw()(SamplingDistribution(DCG @ 10, level="query")(graded))
 
