@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,21 +36,26 @@ from pt_active.sampling import designs
 
 QUERIES = 40
 
+Set = Callable[[dict[str, Any], str, Any], None]
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Set:
+    """Adds an entry to a registry for one test."""
+    return monkeypatch.setitem
+
 
 @pytest.fixture(scope="module")
 def pool(graded: pd.DataFrame) -> pd.DataFrame:
-    return graded[graded["qid"].isin(graded["qid"].unique()[:QUERIES])].reset_index(drop=True)
+    """The pool with the most probable grade of each document, and with grade 1 for all."""
+    few = graded[graded["qid"].isin(graded["qid"].unique()[:QUERIES])].reset_index(drop=True)
+    best = few[[f"grade_{g}" for g in range(4)]].to_numpy().argmax(axis=1)
+    return few.assign(best=best.astype(float), one=1.0)
 
 
 @pytest.fixture(scope="module")
 def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(pool)
-
-
-def half_judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
-    """The labels of the first half of the drawn queries, in the order drawn."""
-    drawn = plan.tables.queries.query("q_draws > 0").sort_values("q_priority")["qid"]
-    return wanted(plan, labels[labels["qid"].isin(drawn[: len(drawn) // 2])])
 
 
 def said(*words: object, code: int = 0) -> str:
@@ -64,7 +70,8 @@ def complaint(*words: object) -> str:
 
 
 def of_queries(pool: pd.DataFrame, **how: Any) -> Plan:
-    return Plan.create(pool, None, **({"measure": "DCG@10", "budget": 200, "seed": 1, "level": "query"} | how))
+    about = {"measure": "DCG@10", "budget": 200, "seed": 1, "level": "query"} | how
+    return Plan.create(pool.drop(columns=["best", "one"]), None, **about)
 
 
 def road(plan: Plan, labels: pd.DataFrame, folder: Path) -> dict[str, object]:
@@ -72,18 +79,17 @@ def road(plan: Plan, labels: pd.DataFrame, folder: Path) -> dict[str, object]:
     plan, judged = Plan.load(plan.save(folder / "plan").path), wanted(plan, labels)
     assert plan.compare(judged).standard_error > 0
     assert all(each.standard_error > 0 for each in plan.estimate(judged).values())
-    assert plan.status(half_judged(plan, labels)).judged > 0
+    drawn = plan.tables.queries.query("q_draws > 0").sort_values("q_priority")["qid"]
+    first_half = judged[judged["qid"].isin(drawn[: len(drawn) // 2])]
+    assert plan.status(first_half).judged > 0
     report = plan.report(folder / "report.html", judged)
     assert np.isfinite(report.budget["half_width"].iloc[-1])
     return report.to_dict()
 
 
-ROOT = Path(__file__).parents[1]
-
-
 def test_the_road_in_ten_lines_is_that_of_a_plan(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(pool, None, "DCG@10", budget=120, level="document", seed=1)
-    qrels, text = wanted(plan, labels), (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    plan = of_queries(pool, budget=120, level="document")
+    qrels, text = wanted(plan, labels), Path(__file__).parents[1].joinpath("CONTRIBUTING.md").read_text("utf-8")
     (lines,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names: dict[str, Any] = {"plan": plan, "qrels": qrels}
     exec(lines, names)
@@ -104,64 +110,53 @@ def _halving(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> measu
     return measures.RankForm("additive", grade.astype(float), 0.5**rank)
 
 
-@pytest.fixture
-def halving(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measure(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(irm, "registry", dict(irm.registry))
     monkeypatch.setattr(ir_measures.measures, "registry", irm.registry)
     monkeypatch.setitem(measures.RANK_FORMS, "HalvingGain", measures.RankMeasure(_HalvingGain(), _halving))
-
-
-@pytest.mark.usefixtures("halving")
-def test_a_measure(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
     plan = of_queries(pool, measure="HalvingGain@5")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["measure"] == "HalvingGain@5"
     by_documents = of_queries(pool, measure="HalvingGain@5", budget=80, level="document")
     assert by_documents.compare(wanted(by_documents, labels)).standard_error > 0
     everything = of_queries(pool, measure="HalvingGain@5", budget=1e6).estimate(labels)
     for name, estimate in everything.items():
-        run = pool[pool[f"rank_{name}"] >= 0].merge(labels).assign(rank=lambda r, name=name: r[f"rank_{name}"])
-        seen = run[run["rank"] < 5]
-        assert estimate.value == pytest.approx((seen["label"] * 0.5 ** (seen["rank"] + 1)).sum() / QUERIES)
+        seen = pool[pool[f"rank_{name}"].between(0, 4)].merge(labels)
+        assert estimate.value == pytest.approx((seen["label"] * 0.5 ** (seen[f"rank_{name}"] + 1)).sum() / QUERIES)
 
 
 def _mean_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return variance + mean**2
 
 
-def test_a_query_design(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setitem(designs.DESIGNS, "second_moment", (designs.Part(_mean_score),))
+def test_a_query_design(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+    register(designs.DESIGNS, "second_moment", (designs.Part(_mean_score),))
     plan = of_queries(pool, design="second_moment")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["design"] == "second_moment"
-    audit = Audit.create(_predicted(pool), {"best": "best"}, losses.ZeroOne(), budget=60, design="second_moment")
+    audit = Audit.create(pool, {"best": "best"}, losses.ZeroOne(), budget=60, design="second_moment")
     assert audit.estimate(wanted(audit, labels))["best"].standard_error > 0
 
 
-@pytest.fixture
-def plain_mean(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A new estimator, which is `snis` by another name."""
+def test_an_estimator(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+    """`snis` by another name."""
     kind = estimators.EstimatorKind(estimators.snis, fitted=1, expected=lambda mean, variance, p: mean**2 + variance)
-    monkeypatch.setitem(estimators.ESTIMATORS, "plain_mean", kind)
-    return "plain_mean"
-
-
-def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
+    register(estimators.ESTIMATORS, "plain_mean", kind)
     plan = of_queries(pool)
     judged = wanted(plan, labels)
-    found, same = (plan.compare(judged, estimator=name) for name in (plain_mean, "snis"))
+    found, same = (plan.compare(judged, estimator=name) for name in ("plain_mean", "snis"))
     assert (found.difference, found.standard_error) == (same.difference, same.standard_error)
-    assert plan.rank(judged, estimator=plain_mean).basis.estimator == plain_mean
-    outlook = Outlook.of_plan(plan, methods=[Method("hedged", plain_mean, with_replacement=False)])
+    assert plan.rank(judged, estimator="plain_mean").basis.estimator == "plain_mean"
+    outlook = Outlook.of_plan(plan, methods=[Method("hedged", "plain_mean", with_replacement=False)])
     assert np.isfinite(outlook.table([plan.manifest["pool_cost"] / 2])["half_width"]).all()
-    plan.report(tmp_path / "report.html", judged, estimator=plain_mean)
-    assert plain_mean in (tmp_path / "report.html").read_text(encoding="utf-8")
+    plan.report(tmp_path / "report.html", judged, estimator="plain_mean")
+    assert "plain_mean" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, register: Set) -> None:
     test = ActiveTest.create(pool, None, "DCG@10", seed=1).next_round(20)
     judged = wanted(test, labels)
     with pytest.raises(ValueError, match="unknown estimator 'levelled'; the estimators are lur"):
         test.estimate(judged, estimator="levelled")
-    monkeypatch.setitem(weightings.WEIGHTINGS, "levelled", weightings.lur)
+    register(weightings.WEIGHTINGS, "levelled", weightings.lur)
     found, same = (test.estimate(judged, estimator=name) for name in ("levelled", "lur"))
     assert (found.value, found.standard_error) == (same.value, same.standard_error)
     assert found.standard_error > 0
@@ -171,11 +166,8 @@ def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, monkeypatch
 
 
 def _write_bars(worklist: pd.DataFrame) -> str:
-    known = worklist["label"] if "label" in worklist.columns else pd.Series(np.nan, index=worklist.index)
-    labels = known.map(lambda label: "" if pd.isna(label) else str(int(label)))
-    return "".join(
-        f"|{q}|{d}|{label}\n" for q, d, label in zip(worklist["qid"], worklist["docno"], labels, strict=True)
-    )
+    table = worklist.reindex(columns=["empty", "qid", "docno", "label"]).astype({"label": "Int64"})
+    return table.to_csv(sep="|", header=False, index=False)
 
 
 def _read_bars(source: Source) -> pd.DataFrame:
@@ -183,15 +175,15 @@ def _read_bars(source: Source) -> pd.DataFrame:
     return table.loc[table[3] != "", [1, 2, 3]].set_axis(["qid", "docno", "label"], axis=1)
 
 
-def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    bars = worklists.Format(_write_bars, _read_bars, re.compile(r"\|"))
-    monkeypatch.setitem(worklists.FORMATS, "bars", bars)
-    plan, judged = of_queries(pool).save(tmp_path / "plan"), wanted(of_queries(pool), labels)
+def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+    register(worklists.FORMATS, "bars", worklists.Format(_write_bars, _read_bars, re.compile(r"\|")))
+    plan = of_queries(pool).save(tmp_path / "plan")
+    judged = wanted(plan, labels)
     plan.export(tmp_path / "judge-me", "bars", qrels=judged, order="sorted")
     back = read_labels([tmp_path / "judge-me"])
     pd.testing.assert_frame_equal(back[["qid", "docno", "label"]], judged, check_dtype=False)
-    assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
-    shown = said("status", tmp_path / "plan", tmp_path / "judge-me", "--json")
+    assert ", bars, " in complaint("export", plan.path, "--out", tmp_path / "x", "--format", "odt")
+    shown = said("status", plan.path, tmp_path / "judge-me", "--json")
     assert json.loads(shown)["result"]["difference"] == plan.compare(judged).difference
 
 
@@ -204,19 +196,19 @@ def _read_ticks(delivery: Delivery) -> list[Given]:
     return [Given(place, qid, docno, label, "ann") for place, (_, qid, docno, label) in cells]
 
 
-def test_a_judging_tool(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    ticks = Tool("Ticks", _read_ticks, _write_ticks)
-    monkeypatch.setitem(TOOLS, "ticks", ticks)
+def test_a_judging_tool(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+    register(TOOLS, "ticks", Tool("Ticks", _read_ticks, _write_ticks))
     plan = of_queries(pool).save(tmp_path / "plan")
-    assert ", ticks" in complaint("import", "x", "x", "--plan", plan.path, "--out", tmp_path / "r.jsonl")
+    judged, kept = wanted(plan, labels), tmp_path / "r.jsonl"
+    assert ", ticks" in complaint("import", "x", "x", "--plan", plan.path, "--out", kept)
     said("export", plan.path, "--out", tmp_path / "work", "--format", "ticks")
-    known = {(row.qid, row.docno): row.label for row in wanted(plan, labels).itertuples()}
+    known = judged.set_index(["qid", "docno"])["label"]
     lines = (tmp_path / "work").read_text(encoding="utf-8").splitlines()
-    filled = [f"{line}{known[tuple(line.split('#')[1:3])]}\n" for line in lines]
-    (tmp_path / "filled").write_text("".join(filled), encoding="utf-8")
-    said("import", "ticks", tmp_path / "filled", "--plan", plan.path, "--out", tmp_path / "r.jsonl")
-    shown = said("status", plan.path, tmp_path / "r.jsonl", "--json")
-    assert json.loads(shown)["result"]["difference"] == plan.compare(wanted(plan, labels)).difference
+    filled = "".join(f"{line}{known[tuple(line.split('#')[1:3])]}\n" for line in lines)
+    (tmp_path / "filled").write_text(filled, encoding="utf-8")
+    said("import", "ticks", tmp_path / "filled", "--plan", plan.path, "--out", kept)
+    shown = said("status", plan.path, kept, "--json")
+    assert json.loads(shown)["result"]["difference"] == plan.compare(judged).difference
 
 
 @dataclass(frozen=True)
@@ -232,23 +224,16 @@ class Absolute(losses.Loss):
         return (grades.cumsum(axis=1) < 0.5).sum(axis=1).astype(float)
 
 
-def _predicted(pool: pd.DataFrame) -> pd.DataFrame:
-    """The pool with the most probable grade of each document, and with grade 1 for all."""
-    grades = pool[[f"grade_{g}" for g in range(4)]].to_numpy()
-    return pool.assign(best=grades.argmax(axis=1).astype(float), one=1.0)
-
-
-def test_a_loss(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(losses.LOSSES, "Absolute", Absolute)
-    frame = _predicted(pool)
-    audit = Audit.create(frame, {"best": "best", "one": "one"}, Absolute(), budget=150, seed=1)
+def test_a_loss(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+    register(losses.LOSSES, "Absolute", Absolute)
+    audit = Audit.create(pool, {"best": "best", "one": "one"}, Absolute(), budget=150, seed=1)
     loaded = Audit.load(audit.save(tmp_path / "audit").path)
     loaded.export(tmp_path / "judge-me.csv", "csv")
     found = loaded.compare(wanted(loaded, labels))
     assert found.standard_error > 0
     assert found.basis.measure == "Absolute"
-    census = Audit.create(frame, {"best": "best"}, Absolute(), budget=1e6)
-    truth = frame.merge(labels, on=["qid", "docno"], suffixes=("_", ""))
+    census = Audit.create(pool, {"best": "best"}, Absolute(), budget=1e6)
+    truth = pool.merge(labels, on=["qid", "docno"])
     assert census.estimate(labels)["best"].value == pytest.approx(np.abs(truth["best"] - truth["label"]).mean())
 
 
@@ -263,17 +248,16 @@ class PriceCost:
         return np.full(len(query), 3.0)
 
 
-def test_a_labelling_cost(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setitem(costs.COSTS, "price", PriceCost)
+def test_a_labelling_cost(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+    register(costs.COSTS, "price", PriceCost)
     plan = of_queries(pool, budget=600, cost=PriceCost(per_query=1.0))
     assert " cents for the whole pool" in str(plan)
     road(plan, labels, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"This plan cost {plan.manifest['spent']:.0f} cents." in page
     assert " cents spent" in str(plan.status(wanted(plan, labels)))
-    assert "log-length, column, price" in complaint(
-        "plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new", "--cost", "much"
-    )
+    asked = ["plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new"]
+    assert "log-length, column, price" in complaint(*asked, "--cost", "much")
     timed = of_queries(pool, budget=1.0, cost=costs.TimeCost(30.0))
     assert timed.manifest["arguments"]["cost_unit"] == "hours"
     priced = of_queries(pool.assign(doc_cost=3.0), budget=600, cost=ColumnCost(per_query=1.0))
@@ -296,29 +280,21 @@ class _Prior(PriorGrades):
     """`PriorGrades` by another name, which learns from labels."""
 
 
-@pytest.fixture
-def grade_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(learned.GRADES, "falling", _Falling)
-    monkeypatch.setitem(learned.GRADES, "other-prior", _Prior)
-
-
-def _trec(table: pd.DataFrame, path: Path, middle: str, end: str) -> Path:
-    path.write_text("".join(f"{row.qid} {middle} {row.docno} {end.format(row=row)}\n" for row in table.itertuples()))
-    return path
-
-
-@pytest.mark.usefixtures("grade_models")
-def test_a_grade_model(demo: DemoCollection, pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
-    first, second = (
-        _trec(run.merge(labels[["qid"]].drop_duplicates()), tmp_path / f"{name}.run", "Q0", "1 {row.score} tag")
-        for name, run in demo.runs.items()
-    )
-    qrels = _trec(labels, tmp_path / "past.qrels", "0", "{row.label}")
+def test_a_grade_model(demo: DemoCollection, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+    register(learned.GRADES, "falling", _Falling)
+    register(learned.GRADES, "other-prior", _Prior)
+    files = {"qrels": labels.assign(q0=0)[["qid", "q0", "docno", "label"]]}
+    for name, run in demo.runs.items():
+        run = run[run["qid"].isin(labels["qid"])].assign(q0="Q0", tag="tag")
+        files[name] = run[["qid", "q0", "docno", "rank", "score", "tag"]]
+    for name, table in files.items():
+        table.to_csv(tmp_path / name, sep=" ", header=False, index=False)
+    first, second = (tmp_path / name for name in demo.runs)
     asked = ["plan", "--run", f"a={first}", "--run", f"b={second}", "--measure", "DCG@10", "--budget", "200"]
     assert "--grades falling needs --max-grade" in complaint(*asked, "--out", tmp_path / "x", "--grades", "falling")
-    training, made = ["--train-run", first, "--train-qrels", qrels], {}
+    training, made = ["--train-run", first, "--train-qrels", tmp_path / "qrels"], {}
     for name, more in (("falling", ["--max-grade", "3"]), ("other-prior", training), ("prior", training)):
-        said(*asked, "--out", tmp_path / name, "--grades", name, *more)
-        made[name] = Plan.load(tmp_path / name).tables.pool.grades
+        said(*asked, "--out", tmp_path / f"plan {name}", "--grades", name, *more)
+        made[name] = Plan.load(tmp_path / f"plan {name}").tables.pool.grades
     np.testing.assert_allclose(made["falling"], np.tile(np.array([8, 4, 2, 1]) / 15, (len(made["falling"]), 1)))
     np.testing.assert_array_equal(made["other-prior"], made["prior"])
