@@ -1,6 +1,4 @@
 # ruff: noqa: E402
-from __future__ import annotations
-
 import fcntl
 import functools
 import gc

@@ -6,8 +6,6 @@ that the formulas and their tests still exist. A mutant names no file: its fragm
 package, in any file, and its test modules may be in any folder of ``tests``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Arguments of a wrong type, at every public entry: a ValueError that names the argument and the value."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -82,7 +80,7 @@ def refused(message: str, call: Callable[..., object], *given: object, **named: 
         (checks.data_frame, ("x", pd.DataFrame([[1, 2]], columns=["a", "a"]), "a"), "'a' more than once"),
     ],
 )
-def test_checks_refuse(check: Callable[..., object], given: tuple, message: str) -> None:
+def test_checks_refuse(check, given, message):
     refused(message, check, *given)
 
 
@@ -102,13 +100,13 @@ def test_checks_refuse(check: Callable[..., object], given: tuple, message: str)
         (checks.file_path, Path("a"), Path("a")),
     ],
 )
-def test_checks_make_good_values_plain(check: Callable[..., object], value: object, plain: object) -> None:
+def test_checks_make_good_values_plain(check, value, plain):
     found = check("x", value)
     assert found == plain
     assert isinstance(plain, Path) or json.loads(json.dumps(found)) == plain
 
 
-def test_long_values_are_cut() -> None:
+def test_long_values_are_cut():
     assert len(checks.shown(list(range(1000)))) == 80
     assert checks.shown(np.float64(-1.0)) == "-1.0"
 
@@ -123,13 +121,13 @@ def test_long_values_are_cut() -> None:
         ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 costs are not, such as that of 'd0'"),
     ],
 )
-def test_numbers_in_messages_are_plain(frame: pd.DataFrame, columns: dict, loss: ZeroOne, message: str) -> None:
+def test_numbers_in_messages_are_plain(frame, columns, loss, message):
     cost = ColumnCost() if "doc_cost" in columns else None
     refused(message, Audit.create, frame.assign(**columns), BOTH, loss, budget=20, cost=cost)
 
 
 @pytest.mark.parametrize("face", ["estimate", "compare", "rank", "rank of a plan"])
-def test_labels_and_options(audit: Audit, frame: pd.DataFrame, three: pd.DataFrame, demo, face: str) -> None:
+def test_labels_and_options(audit, frame, three, demo, face):
     name, _, of_plan = face.partition(" of a ")
     made, known = audit, wanted(audit, frame)
     if of_plan:
@@ -151,14 +149,14 @@ def test_labels_and_options(audit: Audit, frame: pd.DataFrame, three: pd.DataFra
 
 
 @pytest.mark.parametrize("value", [None, 3, b"audit", ["audit"]])
-def test_paths(audit: Audit, value: object) -> None:
+def test_paths(audit, value):
     for call in (Audit.load, Plan.load, ActiveTest.load, audit.save, audit.export):
         refused(f"path must be a string or a Path, got {value!r}", call, value)
     refused("format must be one of", audit.export, "judge-me", format=["csv"])
 
 
 @pytest.mark.parametrize("wrong", [[["q", "d"]], None, "a.run", {"q": ["d"]}])
-def test_rankers_and_models_are_transformers(wrong: object) -> None:
+def test_rankers_and_models_are_transformers(wrong):
     refused(f"ranker 'a' must be a PyTerrier transformer or a frame, got {wrong!r}", Runs, a=wrong)
     message = "each model of MixtureGrades(first, second, …) must be a PyTerrier transformer, got "
     refused(f"{message}{wrong!r}", MixtureGrades, UniformGrades(2), wrong)
@@ -167,13 +165,13 @@ def test_rankers_and_models_are_transformers(wrong: object) -> None:
 
 @pytest.mark.parametrize("column", ["grade_1", "rank_turned", "traffic"])
 @pytest.mark.parametrize("value", [[1], {}, b"1", date(2026, 1, 1)])
-def test_columns_of_numbers(three: pd.DataFrame, column: str, value: object) -> None:
+def test_columns_of_numbers(three, column, value):
     wrong = three.assign(**{column: [value] * len(three)})
     refused(f"the column '{column}' must hold numbers, got {value!r}", Plan.create, wrong, None, "DCG@10", budget=50)
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_budgets(three: pd.DataFrame, level: str) -> None:
+def test_budgets(three, level):
     made = {budget: Plan.create(three, None, "DCG@10", budget=budget, level=level) for budget in (120, Fraction(120))}
     assert made[120].id == made[Fraction(120)].id
     assert Plan.create(three, None, "DCG@10", budget=2**70, level=level).tables.manifest.census
@@ -190,14 +188,14 @@ class Learner(pt.Estimator):
         super().__init__()
         self.sign = sign
 
-    def fit(self, *data: object) -> Learner:
+    def fit(self, *data):
         return self
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         return inp.assign(score=self.sign * np.arange(len(inp)))
 
 
-def test_a_class_is_a_function_without_arguments(frame: pd.DataFrame) -> None:
+def test_a_class_is_a_function_without_arguments(frame):
     keys = ["qid", "docno"]
     learners = {"x": Learner(1), "y": Learner}
     found = compare_learners(learners, frame[keys], frame[[*keys, "label"]], "nDCG@5", folds=3, progress=False)
@@ -205,7 +203,7 @@ def test_a_class_is_a_function_without_arguments(frame: pd.DataFrame) -> None:
     refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
 
 
-def test_active_tests_refuse(frame: pd.DataFrame) -> None:
+def test_active_tests_refuse(frame):
     pairs = frame[["qid", "docno", "grade_0", "grade_1", "grade_2"]]
     for wrong in (None, {}, [1]):
         refused(f"pool must be a pandas DataFrame, got {wrong!r}", ActiveTest.create, wrong, None, Accuracy())

@@ -1,7 +1,5 @@
 """Every transformer of the package takes a frame without rows, and returns one with the columns of any other."""
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 
@@ -55,7 +53,7 @@ def check(transformer: pt.Transformer, empty: pd.DataFrame, full: pd.DataFrame) 
 @pytest.mark.filterwarnings("ignore:.*convergence|.*stopped early|.*documents down to rank|.*mislead")
 @pytest.mark.parametrize("name", GRADES)
 @pytest.mark.parametrize("pool", [RUN, RUNS(TOPICS)], ids=["run", "union"])
-def test_grade_models(name: str, pool: pd.DataFrame) -> None:
+def test_grade_models(name, pool):
     model, empty = GRADES[name], pool.iloc[:0] if pool is RUN else RUNS(TOPICS.iloc[:0])
     if hasattr(model, "fit"):
         if name != "judge":
@@ -66,7 +64,7 @@ def test_grade_models(name: str, pool: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("level", DESIGNS)
-def test_the_road_from_topics_to_a_sample(level: str) -> None:
+def test_the_road_from_topics_to_a_sample(level):
     full = TOPICS.assign(lang="en")
     empty = full.iloc[:0]
     for step in (RUNS, UniformGrades(2), DESIGNS[level], Draw(budget=40)):
@@ -77,7 +75,7 @@ def subclasses(kind: type) -> set[type]:
     return {kind}.union(*(subclasses(each) for each in kind.__subclasses__()))
 
 
-def test_no_transformer_is_left_out() -> None:
+def test_no_transformer_is_left_out():
     for module in pkgutil.walk_packages(pt_active.__path__, "pt_active."):
         if "on_spark" not in module.name:
             import_module(module.name)

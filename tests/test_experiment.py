@@ -1,7 +1,5 @@
 """``Experiment`` returns the frame of ``pt.Experiment``, weighted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyterrier as pt
@@ -29,7 +27,7 @@ def upside_down(demo: DemoCollection) -> pd.DataFrame:
     return run.assign(score=-run.score)
 
 
-def test_means_and_intervals_are_the_plans(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+def test_means_and_intervals_are_the_plans(plan, qrels, demo):
     everything, queries = demo.qrels[demo.qrels.qid.isin(plan.sample.qid)], "these"
     assert len(everything) > len(qrels)  # labels outside the pool change nothing
     frame = Experiment(demo.runs, plan, everything, [DCG @ 10, "ERR@5"], queries=queries).set_index("name")
@@ -42,9 +40,7 @@ def test_means_and_intervals_are_the_plans(plan: Plan, qrels: pd.DataFrame, demo
             )
 
 
-def test_a_census_reports_what_pt_experiment_reports(
-    demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataFrame
-) -> None:
+def test_a_census_reports_what_pt_experiment_reports(demo, pipeline, graded):
     plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=10**6, level="query")
     judged = demo.judge(plan.assessments)
     metrics = [DCG @ 10, "nDCG@10", "P(rel=2)@5"]
@@ -62,7 +58,7 @@ def test_a_census_reports_what_pt_experiment_reports(
         assert ours[f"{measure} p-value"][1] == pytest.approx(theirs[f"{its} p-value"][1], rel=1e-12)
 
 
-def test_clusters_are_one_draw_of_new_queries(demo: DemoCollection, graded: pd.DataFrame) -> None:
+def test_clusters_are_one_draw_of_new_queries(demo, graded):
     need = (np.arange(len(demo.topics)) // 3).astype(str)
     plan = Plan.create(graded, demo.topics.assign(qneed=need), DCG @ 10, budget=10**6, level="query")
     judged = demo.judge(plan.assessments)
@@ -73,7 +69,7 @@ def test_clusters_are_one_draw_of_new_queries(demo: DemoCollection, graded: pd.D
     assert means["DCG@10 p-value"][1] == pytest.approx(stats.ttest_1samp(by_need, 0).pvalue, rel=1e-9)
 
 
-def test_baseline_and_correction(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+def test_baseline_and_correction(plan, qrels, demo):
     systems = demo.runs | {"weak": upside_down(demo)}
     frame = Experiment(
         systems, plan, qrels, [DCG @ 10], baseline="production", correction="holm", missing="nonrelevant"
@@ -87,7 +83,7 @@ def test_baseline_and_correction(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
     assert frame["DCG@10 reject"].tolist()[2]
 
 
-def test_unjudged_documents_are_never_silently_zero(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+def test_unjudged_documents_are_never_silently_zero(plan, qrels, demo):
     deep = upside_down(demo)
     with pytest.raises(ValueError, match=r"DCG@10 of 'deep': \d+ sampled documents have no label"):
         Experiment({"deep": deep}, plan, qrels, [DCG @ 10])
@@ -97,7 +93,7 @@ def test_unjudged_documents_are_never_silently_zero(plan: Plan, qrels: pd.DataFr
         Experiment(list(demo.runs.values()), plan, qrels, ["nDCG@10"], names=list(demo.runs))
 
 
-def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+def test_perquery_values_and_weights(plan, qrels, demo):
     frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery=True)
     candidate = frame[frame.name == "candidate"].set_index("qid")
     expected = measure_values(demo.runs["candidate"], qrels, DCG @ 10).set_index("qid").value
@@ -122,16 +118,14 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
         ({"clusters": "qneed"}, ValueError, "there is no column 'qneed'"),
     ],
 )
-def test_bad_arguments(
-    plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, arguments: dict, error: type[Exception], message: str
-) -> None:
+def test_bad_arguments(plan, qrels, demo, arguments, error, message):
     with pytest.raises(error, match=message):
         Experiment(
             list(demo.runs.values()) if "names" in arguments else demo.runs, plan, qrels, [DCG @ 10], **arguments
         )
 
 
-def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+def test_several_baselines(plan, qrels, demo):
     systems = demo.runs | {"weak": upside_down(demo)}
     options = {"missing": "nonrelevant", "correction": "holm"}
     frame = Experiment(systems, plan, qrels, [DCG @ 10], baseline=["production", 2], **options)
@@ -158,9 +152,7 @@ def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection
 
 
 @pytest.mark.parametrize("design", ["successive", "depth"])
-def test_a_plan_of_documents_answers_by_contrasts(
-    design: str, demo: DemoCollection, graded: pd.DataFrame, pipeline: pt.Transformer
-) -> None:
+def test_a_plan_of_documents_answers_by_contrasts(design, demo, graded, pipeline):
     plan = Plan.create(graded, None, DCG @ 10, budget=400, seed=4, design=design)
     qrels = demo.judge(plan.assessments)
     systems = demo.runs | {"later": upside_down(demo)}

@@ -1,7 +1,5 @@
 """The package is found by its names: PyTerrier's site looks up the distribution and the import by ``pt_active``."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

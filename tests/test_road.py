@@ -1,14 +1,10 @@
 """The sources' road: runs, grades, a sampling distribution, a sample, labels and an estimate, by transformers alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 
 from pt_active import DCG, Draw, Plan, Runs, SamplingDistribution, UnitCost, measure_values, plan_of
-from pt_active.demo.collection import DemoCollection
 
 MEASURE = DCG @ 10
 
@@ -16,9 +12,7 @@ MEASURE = DCG @ 10
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("rankers", [1, 2])
 @pytest.mark.parametrize("design", [None, "optimal"])
-def test_a_plan_has_the_sample_that_the_pipeline_returns(
-    demo: DemoCollection, grades: pt.Transformer, rankers: int, replace: bool, design: str | None
-) -> None:
+def test_a_plan_has_the_sample_that_the_pipeline_returns(demo, grades, rankers, replace, design):
     runs, topics = Runs(**dict(list(demo.runs.items())[:rankers])), demo.topics.head(40)
     distribution = SamplingDistribution(MEASURE, UnitCost(2.0), level="query", design=design)
     road = runs >> grades >> distribution >> Draw(300, replace=replace, seed=4)
@@ -32,7 +26,7 @@ def test_a_plan_has_the_sample_that_the_pipeline_returns(
     assert own.id == plan.id
 
 
-def test_estimates_follow_from_the_columns_of_the_sample(demo: DemoCollection, grades: pt.Transformer) -> None:
+def test_estimates_follow_from_the_columns_of_the_sample(demo, grades):
     """The sources' estimate, Σ v ℓ / Σ v over the draws, with the importance weights v of `Draw` [theory 5]."""
     road = Runs(**demo.runs) >> grades >> SamplingDistribution(MEASURE, level="query") >> Draw(300, replace=True)
     sample, plan = road(demo.topics.head(40)), plan_of(road, demo.topics.head(40))
@@ -44,13 +38,13 @@ def test_estimates_follow_from_the_columns_of_the_sample(demo: DemoCollection, g
         assert found.value == pytest.approx(np.average(values, weights=weights), abs=1e-12)
 
 
-def test_a_graded_pool_may_stand_in_place_of_topics(demo: DemoCollection, grades: pt.Transformer) -> None:
+def test_a_graded_pool_may_stand_in_place_of_topics(demo, grades):
     pool = Runs(**demo.runs) >> grades
     end = SamplingDistribution(MEASURE, level="query") >> Draw(draws=12)
     assert plan_of(end, pool(demo.topics)).sample["qid"].tolist() == end(pool(demo.topics))["qid"].tolist()
 
 
-def test_another_pipeline_is_refused(demo: DemoCollection, grades: pt.Transformer) -> None:
+def test_another_pipeline_is_refused(demo, grades):
     for road in (Draw(300), Runs(**demo.runs) >> grades, grades >> SamplingDistribution(MEASURE)):
         with pytest.raises(ValueError, match="ends in SamplingDistribution"):
             plan_of(road, demo.topics)

@@ -7,8 +7,6 @@ of the libraries that choose their code by the processor. Plans that were saved 
 answered under the others.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -212,7 +210,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, li
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_processors_agree(setting: str, native: tuple[Path, dict[str, list[Any]]], tmp_path: Path) -> None:
+def test_processors_agree(setting, native, tmp_path):
     """Ids, samples and grades are equal, and estimates to 1e-9, also those of plans that another processor saved."""
     saved, expected = native
     found = made_under(SETTINGS[setting], tmp_path, saved)

@@ -1,7 +1,5 @@
 """A new entry of a registry works everywhere: each test adds one in a few lines and takes the whole road with it."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -87,7 +85,7 @@ def road(plan: Plan, labels: pd.DataFrame, folder: Path) -> dict[str, object]:
     return report.to_dict()
 
 
-def test_the_road_in_ten_lines_is_that_of_a_plan(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_the_road_in_ten_lines_is_that_of_a_plan(pool, labels):
     plan = of_queries(pool, budget=120, level="document")
     qrels, text = wanted(plan, labels), Path(__file__).parents[1].joinpath("CONTRIBUTING.md").read_text("utf-8")
     (lines,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -110,7 +108,7 @@ def _halving(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> measu
     return measures.RankForm("additive", grade.astype(float), 0.5**rank)
 
 
-def test_a_measure(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_measure(pool, labels, tmp_path, monkeypatch):
     monkeypatch.setattr(irm, "registry", dict(irm.registry))
     monkeypatch.setattr(ir_measures.measures, "registry", irm.registry)
     monkeypatch.setitem(measures.RANK_FORMS, "HalvingGain", measures.RankMeasure(_HalvingGain(), _halving))
@@ -128,7 +126,7 @@ def _mean_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> n
     return variance + mean**2
 
 
-def test_a_query_design(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+def test_a_query_design(pool, labels, tmp_path, register):
     register(designs.DESIGNS, "second_moment", (designs.Part(_mean_score),))
     plan = of_queries(pool, design="second_moment")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["design"] == "second_moment"
@@ -136,7 +134,7 @@ def test_a_query_design(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
     assert audit.estimate(wanted(audit, labels))["best"].standard_error > 0
 
 
-def test_an_estimator(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+def test_an_estimator(pool, labels, tmp_path, register):
     """`snis` by another name."""
     kind = estimators.EstimatorKind(estimators.snis, fitted=1, expected=lambda mean, variance, p: mean**2 + variance)
     register(estimators.ESTIMATORS, "plain_mean", kind)
@@ -151,7 +149,7 @@ def test_an_estimator(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, 
     assert "plain_mean" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, register: Set) -> None:
+def test_a_round_estimator(pool, labels, register):
     test = ActiveTest.create(pool, None, "DCG@10", seed=1).next_round(20)
     judged = wanted(test, labels)
     with pytest.raises(ValueError, match="unknown estimator 'levelled'; the estimators are lur"):
@@ -175,7 +173,7 @@ def _read_bars(source: Source) -> pd.DataFrame:
     return table.loc[table[3] != "", [1, 2, 3]].set_axis(["qid", "docno", "label"], axis=1)
 
 
-def test_a_judging_format(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+def test_a_judging_format(pool, labels, tmp_path, register):
     register(worklists.FORMATS, "bars", worklists.Format(_write_bars, _read_bars, re.compile(r"\|")))
     plan = of_queries(pool).save(tmp_path / "plan")
     judged = wanted(plan, labels)
@@ -196,7 +194,7 @@ def _read_ticks(delivery: Delivery) -> list[Given]:
     return [Given(place, qid, docno, label, "ann") for place, (_, qid, docno, label) in cells]
 
 
-def test_a_judging_tool(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+def test_a_judging_tool(pool, labels, tmp_path, register):
     register(TOOLS, "ticks", Tool("Ticks", _read_ticks, _write_ticks))
     plan = of_queries(pool).save(tmp_path / "plan")
     judged, kept = wanted(plan, labels), tmp_path / "r.jsonl"
@@ -224,7 +222,7 @@ class Absolute(losses.Loss):
         return (grades.cumsum(axis=1) < 0.5).sum(axis=1).astype(float)
 
 
-def test_a_loss(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+def test_a_loss(pool, labels, tmp_path, register):
     register(losses.LOSSES, "Absolute", Absolute)
     audit = Audit.create(pool, {"best": "best", "one": "one"}, Absolute(), budget=150, seed=1)
     loaded = Audit.load(audit.save(tmp_path / "audit").path)
@@ -248,7 +246,7 @@ class PriceCost:
         return np.full(len(query), 3.0)
 
 
-def test_a_labelling_cost(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+def test_a_labelling_cost(pool, labels, tmp_path, register):
     register(costs.COSTS, "price", PriceCost)
     plan = of_queries(pool, budget=600, cost=PriceCost(per_query=1.0))
     assert " cents for the whole pool" in str(plan)
@@ -280,7 +278,7 @@ class _Prior(PriorGrades):
     """`PriorGrades` by another name, which learns from labels."""
 
 
-def test_a_grade_model(demo: DemoCollection, labels: pd.DataFrame, tmp_path: Path, register: Set) -> None:
+def test_a_grade_model(demo, labels, tmp_path, register):
     register(learned.GRADES, "falling", _Falling)
     register(learned.GRADES, "other-prior", _Prior)
     files = {"qrels": labels.assign(q0=0)[["qid", "q0", "docno", "label"]]}

@@ -1,7 +1,5 @@
 """The order of the folders, which CONTRIBUTING.md shows as a tree: what may import what."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter
@@ -80,7 +78,7 @@ def imports(imported: dict[str, set[str]]) -> dict[str, set[str]]:
     }
 
 
-def test_imports_are_absolute_and_name_their_module(imported: dict[str, set[str]]) -> None:
+def test_imports_are_absolute_and_name_their_module(imported):
     """No relative imports, and inside the package no names from its root, which imports nearly everything."""
     wrong = [(one, other) for one in imported for other in imported[one] if other[0] == "." or other == "pt_active"]
     assert wrong == []
@@ -92,7 +90,7 @@ def row(module: str) -> int:
     return next((number for number, names in enumerate(ORDER) if folder in names), len(ORDER))
 
 
-def test_folders_import_only_from_those_before_them(imports: dict[str, set[str]]) -> None:
+def test_folders_import_only_from_those_before_them(imports):
     wrong = []
     for module, others in imports.items():
         for other in others:
@@ -102,7 +100,7 @@ def test_folders_import_only_from_those_before_them(imports: dict[str, set[str]]
     assert wrong == []
 
 
-def test_no_arrow_leads_up_inside_plans(imports: dict[str, set[str]]) -> None:
+def test_no_arrow_leads_up_inside_plans(imports):
     def place(module: str) -> int:
         return max(n for n, part in enumerate(IN_PLANS) if f"{module}.".startswith(f"plans.{part}."))
 
@@ -111,7 +109,7 @@ def test_no_arrow_leads_up_inside_plans(imports: dict[str, set[str]]) -> None:
     assert wrong == []
 
 
-def test_sampling_and_inference_know_no_frames(imported: dict[str, set[str]]) -> None:
+def test_sampling_and_inference_know_no_frames(imported):
     barred = re.compile(r"(pandas|pyterrier|ir_measures|pt_active\.frames)\b")
     arrays = [module for module in imported if module.partition(".")[0] in ("sampling", "inference")]
     assert [(module, name) for module in arrays for name in imported[module] if barred.match(name)] == []
@@ -126,7 +124,7 @@ def circle(graph: dict[str, set[str]]) -> str:
     return ""
 
 
-def test_neither_files_nor_entries_of_a_folder_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
+def test_neither_files_nor_entries_of_a_folder_import_each_other_in_a_circle(imports):
     """At every level: a folder inside counts as one entry, so that what it holds has one place in the order."""
     assert circle(imports) == ""
     levels: dict[str, dict[str, set[str]]] = {}
@@ -141,19 +139,19 @@ def test_neither_files_nor_entries_of_a_folder_import_each_other_in_a_circle(imp
     assert len(levels) > 1
 
 
-def test_the_package_has_the_size_that_a_stranger_can_carry(trees: dict[str, ast.Module]) -> None:
+def test_the_package_has_the_size_that_a_stranger_can_carry(trees):
     nodes = sum(sum(1 for _ in ast.walk(tree)) for tree in trees.values())
     print(f"{nodes:,} nodes in {len(trees)} files")
     assert nodes <= NODES
 
 
-def test_a_name_of_a_class_means_one_thing(trees: dict[str, ast.Module]) -> None:
+def test_a_name_of_a_class_means_one_thing(trees):
     """No two classes of the package have one name, so that a reader who meets it knows which one it is."""
     names = Counter(node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef))
     assert [name for name, times in names.items() if times > 1] == []
 
 
-def test_the_root_is_the_road_and_the_folders_say_their_idea(trees: dict[str, ast.Module]) -> None:
+def test_the_root_is_the_road_and_the_folders_say_their_idea(trees):
     python = {path.relative_to(PACKAGE).parts[0] for path in MODULES.values()}
     others = {path.name for path in PACKAGE.iterdir() if path.is_file()}
     entries = (python | others) - {"py.typed"}
@@ -165,7 +163,7 @@ def test_the_root_is_the_road_and_the_folders_say_their_idea(trees: dict[str, as
     assert len(folders) == len({path.parent for path in MODULES.values()})
 
 
-def test_contributing_shows_every_folder() -> None:
+def test_contributing_shows_every_folder():
     """Each line of the tree that names a folder, which ends in a slash, stands two spaces deeper than that it is in."""
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
     shown, above = [], []

@@ -5,8 +5,6 @@ fenced ``sh`` block that starts with ``pt-active``. A ``text`` block right after
 but for white space at the ends of lines.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib
@@ -266,7 +264,7 @@ def test_the_page_of_the_api_is_that_of_the_docstrings():
 
 
 @pytest.mark.slow
-def test_the_readme_shows_what_the_commands_print() -> None:
+def test_the_readme_shows_what_the_commands_print():
     script = loaded(ROOT / "examples" / "transcript.py")
     shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     assert plain(script.transcript()) == plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2]))

@@ -1,7 +1,5 @@
 """Every table and picture of the docs has a command that exists, and pages show what the CSV files hold."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex
@@ -51,9 +49,7 @@ def takes(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_command_of_a_table_is_one_that_its_script_takes(
-    name: str, takes: Callable[[str], ModuleType], script: Callable[[str], ModuleType]
-) -> None:
+def test_the_command_of_a_table_is_one_that_its_script_takes(name, takes, script):
     header, table = script("evidence").read(FOLDER / f"{name}.csv")
     assert list(header)[:4] == ["command", "seed", "replications", "made"]
     assert set(header) <= {"command", "seed", "replications", "made", "late", "note"}
@@ -64,29 +60,27 @@ def test_the_command_of_a_table_is_one_that_its_script_takes(
 
 
 @pytest.mark.parametrize("picture", PICTURES["picture"])
-def test_the_command_of_a_picture_is_one_that_its_script_takes(
-    picture: str, takes: Callable[[str], ModuleType]
-) -> None:
+def test_the_command_of_a_picture_is_one_that_its_script_takes(picture, takes):
     takes(PICTURES.set_index("picture").loc[picture, "command"])
 
 
-def test_every_picture_has_a_command() -> None:
+def test_every_picture_has_a_command():
     assert set(PICTURES["picture"]) == {path.name for path in DOCS.glob("*.png")} - SCREENS
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
-def test_a_page_shows_what_the_files_hold(page: Path, script: Callable[[str], ModuleType]) -> None:
+def test_a_page_shows_what_the_files_hold(page, script):
     text = page.read_text(encoding="utf-8")
     assert script("pages").rendered(text) == text, "python examples/reproduce/pages.py puts the tables into the pages"
 
 
-def test_the_simulator_holds_the_numbers_of_its_tables(script: Callable[[str], ModuleType]) -> None:
+def test_the_simulator_holds_the_numbers_of_its_tables(script):
     pages = script("pages")
     text = pages.SIMULATOR.read_text(encoding="utf-8")
     assert pages.embedded(text) == text, "python examples/reproduce/pages.py puts the tables into the page"
 
 
-def test_a_page_may_show_rows_and_columns(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+def test_a_page_may_show_rows_and_columns(script, tmp_path):
     evidence, pages = script("evidence"), script("pages")
     text = "**one**: said.\n\n| | x | y |\n| --- | --- | --- |\n| a | 0.1 ± 0.2 | 3 (4) |\n| b | – | **5** (6) |"
     ((table, note),) = evidence.tables_of(f"### Title\n\n{text}\n\n{text.replace('one', 'two')}")

@@ -1,13 +1,10 @@
 """What the README tells people to type works as it stands there."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from pt_active import Plan, Status
 from pt_active.demo import collection
@@ -19,7 +16,7 @@ def block(heading: str) -> str:
     return re.search(rf"^## {heading}\n+```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE).group(1)
 
 
-def test_two_commands_set_everything_up() -> None:
+def test_two_commands_set_everything_up():
     for heading, last in (("Try it", "pt-active demo"), ("Test it", "-m pytest")):
         (line,) = block(heading).splitlines()
         assert line.startswith("(python3 -m venv .venv")
@@ -27,7 +24,7 @@ def test_two_commands_set_everything_up() -> None:
     assert "pip install --quiet -e '.[judge]' " in block("Try it")  # `pt-active judge` stands below it
 
 
-def test_python_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_runs_as_printed(tmp_path, monkeypatch):
     """In an empty namespace, as in a new notebook; with fewer queries, which is quicker."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(collection, "demo_collection", partial(collection.demo_collection, queries=300))

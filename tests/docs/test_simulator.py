@@ -1,9 +1,6 @@
 """The simulator answers in Chromium, without a network: its numbers are those of the table, and follow the sliders."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ import pytest
 PAGE = Path(__file__).parents[2] / "pt_active" / "pt_docs" / "simulator.html"
 
 
-def test_the_page_asks_for_nothing() -> None:
+def test_the_page_asks_for_nothing():
     assert not re.search(r"https?://|src=|@import|fetch\(", PAGE.read_text(encoding="utf-8"))
 
 
@@ -36,7 +33,7 @@ def shown(browser: Any, **sliders: object) -> list[list[float]]:
     return [[float(number.replace(",", "")) for number in re.findall(r"\d[\d,.]*", " ".join(row))] for row in cells]
 
 
-def test_the_numbers_of_a_cell_are_those_of_the_table(browser: Any) -> None:
+def test_the_numbers_of_a_cell_are_those_of_the_table(browser):
     rows = browser.execute_script("return tables.verdicts.filter(r => r.queries === 150 && r.difference === 0.4)")
     for place, model in enumerate(("useless", "fair", "good")):
         (row,) = (row for row in rows if row["model"] == model)
@@ -45,11 +42,11 @@ def test_the_numbers_of_a_cell_are_those_of_the_table(browser: Any) -> None:
         assert (fixed[0], queries[0]) == (row["documents, fixed"], row["queries, fixed"])
 
 
-def test_axe_finds_no_barrier(browser: Any, accessible: Callable[[Any], None]) -> None:
+def test_axe_finds_no_barrier(browser, accessible):
     accessible(browser)
 
 
-def test_numbers_follow_the_sliders(browser: Any) -> None:
+def test_numbers_follow_the_sliders(browser):
     start = shown(browser, queries=150, difference=0.2, model=1, budget=200)
     assert all(b[0] < a[0] for a, b in zip(start, shown(browser, difference=0.5), strict=True))
     wide = shown(browser, difference=0.2)
@@ -59,7 +56,7 @@ def test_numbers_follow_the_sliders(browser: Any) -> None:
     assert not browser.get_log("browser")
 
 
-def test_nothing_is_wider_than_a_phone(browser: Any) -> None:
+def test_nothing_is_wider_than_a_phone(browser):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     assert browser.execute_script("return document.documentElement.scrollWidth") == 390

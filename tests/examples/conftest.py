@@ -1,7 +1,5 @@
 """Small generated pools, and scripts that keep their tables."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path

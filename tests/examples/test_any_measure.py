@@ -1,7 +1,5 @@
 """The example and the script on nDCG and AP from single documents."""
 
-from __future__ import annotations
-
 import io
 from functools import partial
 from pathlib import Path
@@ -11,7 +9,7 @@ import pandas as pd
 import pytest
 
 
-def test_the_example_compares_documents_with_queries(example, capsys, monkeypatch) -> None:
+def test_the_example_compares_documents_with_queries(example, capsys, monkeypatch):
     module = example("ndcg_from_documents")
     monkeypatch.setattr(module, "demo_collection", partial(module.demo_collection, queries=80))
     monkeypatch.setattr(module, "BUDGET", 240)
@@ -45,7 +43,7 @@ def track(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_saving_is_kept(script, track: Path, published) -> None:
+def test_the_saving_is_kept(script, track, published):
     words = "--track", track, "--pairs", "2", "--share", "0.2"
     text, printed = published(script("revealed_saving"), *words)
     table = pd.read_csv(io.StringIO(text), comment="#")

@@ -1,7 +1,5 @@
 """The scripts in ``data_scripts/`` on small files: their output, and their messages for malformed files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import importlib

@@ -1,7 +1,5 @@
 """All steps on real submissions to the TREC 2021 Deep Learning track; skipped if the files are absent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import ir_measures
@@ -24,7 +22,7 @@ pytestmark = [
 ]
 
 
-def test_ndcg_equals_the_published_values() -> None:
+def test_ndcg_equals_the_published_values():
     published = pd.read_csv(FOLDER / "ndcg_cut10.txt", dtype={"topic": str})
     published = published[published.topic != "average"].set_index(["runid", "topic"]).ndcg_cut_10
     qrels = read_qrels(FOLDER / "qrels.txt")
@@ -44,7 +42,7 @@ def trec_eval_values(name: str) -> pd.Series:
     return pd.Series({metric.query_id: metric.value for metric in metrics})
 
 
-def test_the_study_in_small(script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_study_in_small(script, monkeypatch):
     """Drawn documents err less than random topics, and judging ends when the better submission is known."""
     study = script("study")
     monkeypatch.setattr(study, "BUDGETS", (50, 200))
@@ -62,7 +60,7 @@ def test_the_study_in_small(script, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(right.collections) == 1
 
 
-def test_the_audit_of_a_real_llm_judge(example) -> None:
+def test_the_audit_of_a_real_llm_judge(example):
     audit = example("audit_llm_judge")
     pool, qrels = audit.make_pool(FOLDER, "umbrela-gpt-4", "gpt-4o")
     assert len(pool) == len(qrels) == 5112

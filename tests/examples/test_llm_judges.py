@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("ppi_py")
 
 
-def test_every_way_is_near_the_truth_on_average(script, demo, graded) -> None:
+def test_every_way_is_near_the_truth_on_average(script, demo, graded):
     """60 samples, four standard errors; the error of the judge alone, wrong in a third, is the same in every sample."""
     frame = graded.merge(demo.qrels, on=["qid", "docno"])
     frame = frame[frame["qid"].isin(sorted(frame["qid"].unique())[:30])].reset_index(drop=True)

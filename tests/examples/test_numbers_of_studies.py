@@ -1,7 +1,5 @@
 """Numbers that scripts of the reproductions compute for themselves, against enumeration, the package, or by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from populations import plain
@@ -34,7 +32,7 @@ def population_of(values: np.ndarray, model: np.ndarray, cost: np.ndarray) -> Po
     return Population(values[:, None], moments, moments, cost, np.full(m, 1 / m), np.ones(m, dtype=np.int64))
 
 
-def test_ppi_of_many_samples_is_that_of_each(script) -> None:
+def test_ppi_of_many_samples_is_that_of_each(script):
     """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
     rng = np.random.default_rng(3)
     values, noise = rng.normal(size=(2, 30))
@@ -49,7 +47,7 @@ def test_ppi_of_many_samples_is_that_of_each(script) -> None:
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
 
 
-def test_a_large_pool_saves_what_theory_says(script) -> None:
+def test_a_large_pool_saves_what_theory_says(script):
     """The best saving is computed by hand; replays from a very large pool agree with a design's predicted saving."""
     rng = np.random.default_rng(1)
     model, noise, cost = rng.normal(3, 1, 2000), rng.normal(0, 1, 2000), rng.uniform(1, 5, 2000)
@@ -71,7 +69,7 @@ def test_a_large_pool_saves_what_theory_says(script) -> None:
 # --- audits and rounds --------------------------------------------------------------------------------------------
 
 
-def test_problems_are_estimated_without_error_from_everything(script) -> None:
+def test_problems_are_estimated_without_error_from_everything(script):
     replays = script("audit_replays")
     rng = np.random.default_rng(0)
     grades = rng.dirichlet(np.ones(3), 80)
@@ -92,7 +90,7 @@ def test_problems_are_estimated_without_error_from_everything(script) -> None:
         assert replays.stratified_estimates(problem, 80, 1, 0).value[0] == pytest.approx(truth, abs=1e-12)
 
 
-def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
+def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch):
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)
     frame, label = coverage.pool_of(coverage.COMMON, 3)
@@ -110,7 +108,7 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
             assert found.confidence_interval() == wanted.confidence_interval()
 
 
-def test_one_at_a_time_lur_is_lure(script) -> None:
+def test_one_at_a_time_lur_is_lure(script):
     """The weights are those of Farquhar et al. (2021): 1 + (N − M)/(N − m) (1/((N − m + 1) q_m) − 1), over M."""
     quick = script("active_testing")
     task = quick.digits_task(0)
@@ -129,7 +127,7 @@ def test_one_at_a_time_lur_is_lure(script) -> None:
 
 
 @pytest.mark.parametrize("each", [True, False])
-def test_plain_intervals_are_those_of_the_comparison(script, each) -> None:
+def test_plain_intervals_are_those_of_the_comparison(script, each):
     module, queries = script("hostile"), 450
     pool, qrels = plain(3, queries)
     plan = Plan.create(pool, None, "DCG@10", budget=3600, seed=4, level="query")
@@ -144,7 +142,7 @@ def test_plain_intervals_are_those_of_the_comparison(script, each) -> None:
     assert np.isinf(low[0, 0]) == each
 
 
-def test_bets_are_those_of_the_status(script) -> None:
+def test_bets_are_those_of_the_status(script):
     """An interval that ever lacks the truth is one at some number of labels, and the status has it."""
     module = script("sequences")
     pool, qrels = plain(5, 24)

@@ -1,7 +1,5 @@
 """Hostile populations: the true difference is 0, and each attacks what it says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

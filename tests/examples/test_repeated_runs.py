@@ -1,7 +1,5 @@
 """The published numbers of two models on 198 questions, and the same formulas on made scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,7 @@ def made(seed: int, questions: int, runs: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("questions", "runs"), [(198, 5), (7, 3), (40, 1)])
-def test_runs_are_repeats_of_their_question(example, questions, runs) -> None:
+def test_runs_are_repeats_of_their_question(example, questions, runs):
     scores, module = made(questions, questions, runs), example("repeated_runs")
     result, estimates = module.census(scores)
     means = scores.groupby(["item_id", "model_id"])["score"].mean().unstack()
@@ -37,7 +35,7 @@ def test_runs_are_repeats_of_their_question(example, questions, runs) -> None:
 
 
 @pytest.mark.skipif(not SCORES.exists(), reason="the scores are not here")
-def test_the_published_numbers(example) -> None:
+def test_the_published_numbers(example):
     module = example("repeated_runs")
     result, estimates = module.census(pd.read_csv(SCORES))
     assert (round(abs(result.difference), 4), round(result.standard_error, 4)) == (0.0586, 0.0278)

@@ -1,7 +1,5 @@
 """Scripts of the reproductions: each can be loaded, and runs to its tables and pictures on a small generated pool."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -124,7 +122,7 @@ def inputs(small_pool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SCRIPTS.glob("*.py")))
-def test_each_script_can_be_loaded(name: str, script) -> None:
+def test_each_script_can_be_loaded(name, script):
     if name in ("llm_judges", "judge_ways"):
         pytest.importorskip("ppi_py")
     assert script(name).__doc__
@@ -132,9 +130,7 @@ def test_each_script_can_be_loaded(name: str, script) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
-def test_each_study_leaves_its_tables_and_pictures(
-    name: str, script, inputs: dict[str, Path], tmp_path: Path, monkeypatch, published
-) -> None:
+def test_each_study_leaves_its_tables_and_pictures(name, script, inputs, tmp_path, monkeypatch, published):
     study, module = STUDIES[name], script(name.split()[0])
     for constant, value in study.small.items():
         owner, _, attribute = constant.rpartition(".")

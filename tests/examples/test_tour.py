@@ -1,17 +1,14 @@
 """The notebook in ``examples`` runs from its first cell to its last, and ends in the right verdict."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import matplotlib as mpl
-import pytest
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "tour.ipynb"
 
 
-def test_the_tour_ends_in_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tour_ends_in_a_verdict(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))

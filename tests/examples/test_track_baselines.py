@@ -38,7 +38,7 @@ def by_ir_measures(measure, rank: np.ndarray, label: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_with_all_labels_every_estimate_is_the_measure(baselines, seed: int) -> None:
+def test_with_all_labels_every_estimate_is_the_measure(baselines, seed):
     ranks, label = topic(seed)
     all_of_them, stratum = np.ones(len(label), dtype=bool), np.arange(len(label)) % 2
     ap = [by_ir_measures(AP, rank, label) for rank in ranks]
@@ -50,7 +50,7 @@ def test_with_all_labels_every_estimate_is_the_measure(baselines, seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_one_stratum_is_what_trec_eval_infers(baselines, seed: int) -> None:
+def test_one_stratum_is_what_trec_eval_infers(baselines, seed):
     ranks, label = topic(seed)
     sampled = np.arange(len(label)) % 3 != 1
     shown = np.where(sampled, label, -1)
@@ -58,7 +58,7 @@ def test_one_stratum_is_what_trec_eval_infers(baselines, seed: int) -> None:
     assert found == pytest.approx([by_ir_measures(infAP, rank, shown) for rank in ranks], abs=1e-9)
 
 
-def test_sums_of_precisions_are_unbiased_and_ratios_are_not(baselines) -> None:
+def test_sums_of_precisions_are_unbiased_and_ratios_are_not(baselines):
     """statAP over all samples: its numerator and its denominator have the right means."""
     ranks, label = topic(1, n=8, runs=1)
     inclusion = np.linspace(0.3, 0.9, 8)
@@ -84,11 +84,11 @@ def test_sums_of_precisions_are_unbiased_and_ratios_are_not(baselines) -> None:
         ([5.0, 1.0, 0.5], 3, 1.5 + 0.5 + 0.5 / np.log2(3)),
     ],
 )
-def test_numbers_of_grades_need_not_be_whole(baselines, numbers, depth, value) -> None:
+def test_numbers_of_grades_need_not_be_whole(baselines, numbers, depth, value):
     assert baselines.ideal_dcg(np.array(numbers), GAIN, depth) == pytest.approx(value)
 
 
-def test_no_relevant_document_gives_zero(baselines) -> None:
+def test_no_relevant_document_gives_zero(baselines):
     ranks, label = topic(2)
     sampled, stratum = label == 0, np.zeros(len(label), dtype=int)
     assert not baselines.inferred_ap(ranks, stratum, label, sampled).any()
@@ -96,26 +96,26 @@ def test_no_relevant_document_gives_zero(baselines) -> None:
     assert not baselines.stat_ap(ranks, np.full(len(label), 0.5), label, sampled).any()
 
 
-def test_inclusion_probabilities_sum_to_the_number_and_stay_below_one(baselines) -> None:
+def test_inclusion_probabilities_sum_to_the_number_and_stay_below_one(baselines):
     chance = baselines.inclusion_of(np.array([100.0, 5.0, 3.0, 1.0, 0.0]), 2.5)
     assert (chance[0], chance[4]) == (1, 0)
     assert chance[1:4] == pytest.approx([5 / 6, 3 / 6, 1 / 6])
 
 
-def test_the_prior_is_the_weight_of_a_rank_in_average_precision(baselines) -> None:
+def test_the_prior_is_the_weight_of_a_rank_in_average_precision(baselines):
     """If half of the pairs of ranks are judged, the weight of a rank is its share of the pairs ``j ≤ i``, each 1/i."""
     pairs = np.array([1 + 1 + 1 / 2 + 1 / 3, 1 + 1 / 2 + 1 / 3, 1 + 1 / 3, 0])
     assert baselines.stat_ap_prior(np.array([[1, 2, 3, 0]]), 3) == pytest.approx(pairs / 6)
 
 
-def test_pools_by_depth_take_the_best_ranks_first(baselines) -> None:
+def test_pools_by_depth_take_the_best_ranks_first(baselines):
     ranks = np.array([[1, 2, 3, 4, 0], [2, 1, 0, 3, 4]])
     assert baselines.depth_pool(ranks, 2).tolist() == [True, True, False, False, False]
     assert baselines.depth_pool(ranks, 3).tolist() == [True, True, False, True, False]
     assert baselines.top_strata(ranks, 3).tolist() == [0, 0, 0, 0, 1]
 
 
-def test_a_run_stays_in_front_while_it_finds_relevant_documents(baselines) -> None:
+def test_a_run_stays_in_front_while_it_finds_relevant_documents(baselines):
     ranks = np.array([[1, 2, 3, 0, 0], [0, 0, 2, 1, 3]])
     label = np.array([1, 0, 1, 1, 0])
     judged = [baselines.move_to_front(ranks, label, number) for number in range(7)]

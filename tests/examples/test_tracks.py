@@ -17,7 +17,7 @@ def track(script, demo, graded):
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP(rel=2)"])
-def test_true_scores_are_those_of_ir_measures(script, track, demo, measure: str) -> None:
+def test_true_scores_are_those_of_ir_measures(script, track, demo, measure):
     wanted = []
     for name in demo.runs:
         run = track.pool[track.pool[f"rank_{name}"] >= 0].assign(score=lambda rows, name=name: -rows[f"rank_{name}"])
@@ -26,7 +26,7 @@ def test_true_scores_are_those_of_ir_measures(script, track, demo, measure: str)
     assert script("tracks").true_scores(track, measure) == pytest.approx(wanted)
 
 
-def test_documents_come_closer_to_the_truth_than_a_share_of_each_pool(script, track) -> None:
+def test_documents_come_closer_to_the_truth_than_a_share_of_each_pool(script, track):
     tracks = script("tracks")
     size = len(track.pool)
     few, everything = (
@@ -44,7 +44,7 @@ def test_documents_come_closer_to_the_truth_than_a_share_of_each_pool(script, tr
     assert "| – |" in tracks.shown(few.reset_index())
 
 
-def test_the_top_counts_more_in_the_correlation_of_average_precision(script) -> None:
+def test_the_top_counts_more_in_the_correlation_of_average_precision(script):
     tau_ap, truth = script("tracks").tau_ap, np.array([4.0, 3.0, 2.0, 1.0])
     assert tau_ap(truth, truth) == 1
     assert tau_ap(-truth, truth) == -1
@@ -52,7 +52,7 @@ def test_the_top_counts_more_in_the_correlation_of_average_precision(script) -> 
     assert np.mean([tau_ap(np.array(each), truth) for each in itertools.permutations(truth)]) == pytest.approx(0)
 
 
-def test_a_new_track_needs_more_topics_and_fewer_judgments_if_topics_are_cheap(track, script) -> None:
+def test_a_new_track_needs_more_topics_and_fewer_judgments_if_topics_are_cheap(track, script):
     new_track = script("new_track")
     table = pd.DataFrame(new_track.needed(new_track.of_runs(track, 3), "nDCG@10", [0.1])).set_index("way")
     documents = table.filter(like="documents", axis=0)

@@ -1,7 +1,5 @@
 """Files and folders that appear whole or not at all."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -22,7 +20,7 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027, 0])
-def test_rights_follow_the_umask(tmp_path: Path, umask: int) -> None:
+def test_rights_follow_the_umask(tmp_path, umask):
     before = os.umask(umask)
     try:
         write_file(tmp_path / "file", "text")
@@ -35,7 +33,7 @@ def test_rights_follow_the_umask(tmp_path: Path, umask: int) -> None:
 
 
 @NEW
-def test_an_error_leaves_nothing(tmp_path: Path, new) -> None:
+def test_an_error_leaves_nothing(tmp_path, new):
     def interrupted(unfinished: Path) -> None:
         (unfinished / "part" if unfinished.is_dir() else unfinished).write_text("half")
         raise KeyboardInterrupt
@@ -47,7 +45,7 @@ def test_an_error_leaves_nothing(tmp_path: Path, new) -> None:
 
 @NEW
 @pytest.mark.parametrize("make", [Path.touch, Path.mkdir, lambda path: path.symlink_to("x")])
-def test_what_appears_in_the_meantime_is_not_replaced(tmp_path: Path, new, make) -> None:
+def test_what_appears_in_the_meantime_is_not_replaced(tmp_path, new, make):
     target = tmp_path / "target"
     with pytest.raises(FileExistsError, match="exists, and nothing is replaced"), new(target):
         make(target)
@@ -56,7 +54,7 @@ def test_what_appears_in_the_meantime_is_not_replaced(tmp_path: Path, new, make)
     assert names(tmp_path) == ["target"]
 
 
-def test_a_file_can_be_replaced_on_request(tmp_path: Path) -> None:
+def test_a_file_can_be_replaced_on_request(tmp_path):
     for content in ("old", b"new"):
         write_file(tmp_path / "file", content, replace=True)
     assert (tmp_path / "file").read_bytes() == b"new"
@@ -72,7 +70,7 @@ def failing(code: int):
     return fail
 
 
-def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_systems_without_links(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", failing(errno.EPERM))
     write_file(tmp_path / "file", "text")
     assert (tmp_path / "file").read_text() == "text"
@@ -83,7 +81,7 @@ def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_an_error_of_the_disk_names_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+def test_an_error_of_the_disk_names_the_target(tmp_path, monkeypatch, code):
     monkeypatch.setattr(os, "fsync", failing(code))
     with pytest.raises(OSError, match=re.escape(f"{os.strerror(code)}; nothing was written: '{tmp_path / 'file'}'")):
         write_file(tmp_path / "file", "text")
@@ -92,7 +90,7 @@ def test_an_error_of_the_disk_names_the_target(tmp_path: Path, monkeypatch: pyte
 
 @NEW
 @pytest.mark.parametrize("name", ["x" * 300, "loop/file", "none/file", "file/below"])
-def test_impossible_targets(tmp_path: Path, new, name: str) -> None:
+def test_impossible_targets(tmp_path, new, name):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "file").write_text("text")
     with pytest.raises(OSError, match=re.escape(str(tmp_path / name))), new(tmp_path / name):
@@ -101,7 +99,7 @@ def test_impossible_targets(tmp_path: Path, new, name: str) -> None:
 
 
 @NEW
-def test_a_killed_writer_leaves_nothing_at_the_target(tmp_path: Path, new) -> None:
+def test_a_killed_writer_leaves_nothing_at_the_target(tmp_path, new):
     if not (pid := os.fork()):
         with new(tmp_path / "target"):
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,7 +1,5 @@
 """Checks of the columns, the order and the labels of runs and qrels."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -20,7 +18,7 @@ def qrels(*labels: object) -> pd.DataFrame:
     return pd.DataFrame({"qid": "q", "docno": [f"d{i}" for i in range(len(labels))], "label": list(labels)})
 
 
-def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not() -> None:
+def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not():
     rng = np.random.default_rng(1)
     rows = {"qid": np.repeat([f"q{x}" for x in range(40)], 500), "docno": [f"d{z}" for z in range(20_000)]}
     long = pd.DataFrame(rows).assign(score=rng.integers(0, 300, 20_000) / 8)
@@ -36,7 +34,7 @@ def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_n
         unique_by=lambda t: t[:2],
     )
 )
-def test_order_is_that_of_trec_eval(rows: list[tuple[str, str, float]]) -> None:
+def test_order_is_that_of_trec_eval(rows):
     given = pd.DataFrame(rows, columns=["qid", "docno", "score"])
     run = ranked_run(given)
     assert "rank" not in given.columns
@@ -47,7 +45,7 @@ def test_order_is_that_of_trec_eval(rows: list[tuple[str, str, float]]) -> None:
         assert group["rank"].tolist() == list(range(len(mine)))
 
 
-def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
+def test_a_rank_column_that_disagrees_is_overruled_with_a_warning():
     with pytest.warns(UserWarning, match="disagrees .* in 1 query;"):
         ranked_run(RUN.assign(rank=[0, 1, 0]))
     with warnings.catch_warnings():
@@ -67,7 +65,7 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
         (RUN.assign(qid=["q", None, "p"]), "row 1: expected a qid .*; got (None|nan)"),
     ],
 )
-def test_malformed_runs(run: pd.DataFrame, message: str) -> None:
+def test_malformed_runs(run, message):
     with pytest.raises(ValueError, match=message):
         ranked_run(run, "x")
 
@@ -84,12 +82,12 @@ def test_malformed_runs(run: pd.DataFrame, message: str) -> None:
         ((4,), "not above the highest grade, 3, for document 'd0' of query 'q'; got 4"),
     ],
 )
-def test_malformed_labels(labels: tuple[object, ...], message: str) -> None:
+def test_malformed_labels(labels, message):
     with pytest.raises(ValueError, match=message):
         checked_qrels(qrels(*labels), max_grade=3)
 
 
-def test_good_labels_stand_once_and_are_whole_numbers() -> None:
+def test_good_labels_stand_once_and_are_whole_numbers():
     assert len(checked_qrels(pd.concat([qrels(1, 2), qrels(1, 2)]))) == 2
     with pytest.raises(ValueError, match=r"document 'd0' of query 'q' has different labels: \[0, 1\]"):
         checked_qrels(pd.concat([qrels(1), qrels(0)]))

@@ -1,7 +1,5 @@
 """Compiled loops work where nothing can be written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -23,7 +21,7 @@ def locked() -> Iterator[None]:
     config.reload_config()
 
 
-def test_loops_are_compiled_again_and_that_is_said() -> None:
+def test_loops_are_compiled_again_and_that_is_said():
     with pytest.warns(UserWarning, match="neither the folder of pt_active nor the home folder can be written"):
         function = compiled()(lambda x: 2 * x)
     assert function(2.0) == 4.0

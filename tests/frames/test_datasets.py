@@ -1,7 +1,5 @@
 """Texts and queries of ir_datasets in the place of a file; no test needs a network."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import ir_datasets
@@ -62,7 +60,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ir_datasets.registry, "_registered", ir_datasets.registry._registered | known)
 
 
-def test_texts_of_all_documents_or_of_those_that_are_wanted_and_what_judges_are_shown_of_queries() -> None:
+def test_texts_of_all_documents_or_of_those_that_are_wanted_and_what_judges_are_shown_of_queries():
     every = read_texts("ir_datasets:made-up")
     assert every.to_numpy().tolist() == [["d1", "Lamps of oak"], ["d2", "Chairs of oak"], ["d3", "Tables of pine"]]
     assert read_texts("ir_datasets:made-up", docnos=["d3", "d9", "d1", "d3"])["docno"].tolist() == ["d3", "d1"]
@@ -85,7 +83,7 @@ def test_texts_of_all_documents_or_of_those_that_are_wanted_and_what_judges_are_
         ),
     ],
 )
-def test_what_cannot_be_had_is_one_line_with_what_to_do(read, name: str, message: str) -> None:
+def test_what_cannot_be_had_is_one_line_with_what_to_do(read, name, message):
     with pytest.raises(ValueError, match=message) as told:
         read(f"ir_datasets:{name}")
     assert "\n" not in str(told.value)

@@ -1,7 +1,5 @@
 """Equal ids are told apart as a dictionary does, whatever the frame."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from hypothesis import given

@@ -1,7 +1,5 @@
 """A step is shown on a terminal only, only if it takes long, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import io
 import sys
 import threading

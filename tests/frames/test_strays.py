@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, Plan
-from pt_active.demo.collection import DemoCollection
 from pt_active.frames.strays import NO_STRAYS, lost_zeros, stray_labels
 
 KEYS = [("q1", "0471"), ("q1", "Doc A"), ("007", "d1"), ("q1", "x1")]
@@ -65,7 +64,7 @@ def test_only_documents_without_a_label_can_have_been_meant_and_lost_zeros_of_id
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_labels_that_belong_to_nothing_are_said(level: str, graded: pd.DataFrame, demo: DemoCollection) -> None:
+def test_labels_that_belong_to_nothing_are_said(level, graded, demo):
     frame = graded.assign(docno=graded["docno"].str.replace("d", "0", regex=False))
     plan = Plan.create(frame, None, DCG @ 10, budget=200, seed=1, level=level)
     keys = plan.assessments[["qid", "docno"]]

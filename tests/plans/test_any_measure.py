@@ -1,7 +1,5 @@
 """Plans of documents for measures that are neither additive nor cascades, by depth and by surprises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -48,7 +46,7 @@ def labels(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
     return demo.judge(graded[["qid", "docno"]])
 
 
-def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans: dict[str, Plan]) -> None:
+def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans):
     for plan in plans.values():
         assert 0.97 * BUDGET <= len(plan.assessments) == plan.tables.manifest.spent <= BUDGET
         assert plan.assessments["inclusion"].between(0, 1, inclusive="right").all()
@@ -66,7 +64,7 @@ def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans: d
         ("RR", 0, 2, "depth"),
     ],
 )
-def test_surprises_are_the_default_for_ndcg_and_ap(measure, per_query, rankers, design, graded) -> None:
+def test_surprises_are_the_default_for_ndcg_and_ap(measure, per_query, rankers, design, graded):
     frame = first(graded, 30).assign(rank_third=graded["rank_candidate"])
     frame = frame.drop(columns=["rank_third", "rank_production"][: 3 - rankers])
     plan = Plan.create(frame, None, measure, UnitCost(per_query), budget=90, level="document")
@@ -83,7 +81,7 @@ def test_surprises_are_the_default_for_ndcg_and_ap(measure, per_query, rankers, 
         ("surprises", "nDCG(dcg='exp-log2')"),
     ],
 )
-def test_if_all_is_judged_the_estimate_is_the_measure(design: str, measure: str, graded, labels) -> None:
+def test_if_all_is_judged_the_estimate_is_the_measure(design, measure, graded, labels):
     few = first(graded, 9)
     plan, value = made(few, design, measure, 1e6), true_values(few, labels[labels["qid"].isin(few["qid"])], measure)
     qrels = wanted(plan, labels)
@@ -96,7 +94,7 @@ def test_if_all_is_judged_the_estimate_is_the_measure(design: str, measure: str,
 
 
 @DESIGNS
-def test_another_sample_adds_to_the_labels_so_far(plans: dict[str, Plan], design: str, graded, labels) -> None:
+def test_another_sample_adds_to_the_labels_so_far(plans, design, graded, labels):
     plan, qrels = plans[design], wanted(plans[design], labels)
     truth = true_values(graded, labels, MEASURES[design])
     for name, each in plan.estimate(qrels).items():
@@ -116,7 +114,7 @@ def test_another_sample_adds_to_the_labels_so_far(plans: dict[str, Plan], design
 
 
 @DESIGNS
-def test_the_effects_of_labels_add_up_to_the_estimate(plans: dict[str, Plan], design: str, labels) -> None:
+def test_the_effects_of_labels_add_up_to_the_estimate(plans, design, labels):
     plan, qrels = plans[design], wanted(plans[design], labels)
     taken = Contributions.of_labelled(labelled_plan(plan.tables, qrels), np.array([1.0, -1.0]), asked(plan.tables))
     difference = plan.compare(qrels, first=plan.rankers[0], second=plan.rankers[1]).difference
@@ -127,7 +125,7 @@ def test_the_effects_of_labels_add_up_to_the_estimate(plans: dict[str, Plan], de
         assert taken.documents["weight"].sum() == pytest.approx(1)
 
 
-def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(graded, plans, labels) -> None:
+def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(graded, plans, labels):
     """The ideal ranking needs documents below the cutoff, which the plan for DCG never asks for."""
     plan = made(graded, "depth", "DCG@10")
     with pytest.warns(UserWarning, match="documents that this plan never asks for"):
@@ -137,7 +135,7 @@ def test_labels_of_a_plan_for_dcg_estimate_ndcg_and_say_what_they_do_not_reach(g
 
 
 @DESIGNS
-def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, labels, design: str) -> None:
+def test_many_rankers_of_which_two_agree(graded, labels, design):
     many = first(graded, 40).assign(rank_copy=graded["rank_candidate"])
     plan = made(many, design, budget=120)
     assert len(plan.rank(wanted(plan, labels)).comparisons) == 3
@@ -148,7 +146,7 @@ def test_many_rankers_of_which_two_agree(graded: pd.DataFrame, labels, design: s
         assert all(estimate.standard_error > 0 for estimate in each.estimate(qrels).values())
 
 
-def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, graded, demo) -> None:
+def test_other_questions_to_the_same_labels(plans, labels, graded, demo):
     plan, qrels = plans["depth"], wanted(plans["depth"], labels)
     for measure in ("AP", "DCG@5", "ERR(max_rel=3)@10"):
         assert plan.compare(qrels, measure=measure).standard_error > 0
@@ -161,7 +159,7 @@ def test_other_questions_to_the_same_labels(plans: dict[str, Plan], labels, grad
     assert sum(group.share for group in groups) == pytest.approx(1)
 
 
-def test_surprises_answer_for_ndcg_and_not_for_cascades(plans: dict[str, Plan], labels, graded) -> None:
+def test_surprises_answer_for_ndcg_and_not_for_cascades(plans, labels, graded):
     plan, qrels = plans["surprises"], wanted(plans["surprises"], labels)
     found = {measure: plan.compare(qrels, measure=measure) for measure in ("AP", "nDCG@10", "AP@5", "P@5")}
     assert all(each.standard_error > 0 for each in found.values())
@@ -178,7 +176,7 @@ def test_surprises_answer_for_ndcg_and_not_for_cascades(plans: dict[str, Plan], 
 
 
 @DESIGNS
-def test_the_outlook_foresees_the_error_that_the_plan_shows(plans: dict[str, Plan], design: str, labels) -> None:
+def test_the_outlook_foresees_the_error_that_the_plan_shows(plans, design, labels):
     """Within a factor of 2, since 45 queries show the variance by depth."""
     error = plans[design].compare(wanted(plans[design], labels)).standard_error
     rows = Outlook.of_plan(plans[design]).table([BUDGET]).set_index("design")["standard_error"]

@@ -1,9 +1,6 @@
 """Plans that judge single documents: from their making to the verdict, in rounds, with later measures and rankers."""
 
-from __future__ import annotations
-
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -43,7 +40,7 @@ def true_difference(demo: DemoCollection, graded: pd.DataFrame, measure: object)
     return value["production"] - value["candidate"]
 
 
-def test_a_plan_asks_for_documents_that_can_matter(plan: Plan, graded: pd.DataFrame) -> None:
+def test_a_plan_asks_for_documents_that_can_matter(plan, graded):
     found = plan.assessments
     assert len(found) == plan.manifest["spent"] <= BUDGET
     assert len(found) > 0.9 * BUDGET
@@ -58,7 +55,7 @@ def test_a_plan_asks_for_documents_that_can_matter(plan: Plan, graded: pd.DataFr
 
 
 @pytest.mark.parametrize(("measure", "design"), [(DCG @ 10, "successive"), (ERR @ 10, "depth")])
-def test_a_census_is_exact_for_other_measures_and_rankers_too(measure, design, demo) -> None:
+def test_a_census_is_exact_for_other_measures_and_rankers_too(measure, design, demo):
     top = demo.runs["production"].query("rank < 10").drop(columns="rank")
     runs = {"production": top, "turned": top.assign(score=-top["score"])}
     pool = (Runs(production=demo.runs["production"]) >> UniformGrades(3)).transform(demo.topics)
@@ -72,7 +69,7 @@ def test_a_census_is_exact_for_other_measures_and_rankers_too(measure, design, d
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP"])
-def test_measures_of_the_whole_pool_need_documents_judged_from_the_top(measure, plan, qrels, graded) -> None:
+def test_measures_of_the_whole_pool_need_documents_judged_from_the_top(measure, plan, qrels, graded):
     with pytest.raises(ValueError, match="of this measure are drawn by surprises or depth, not by successive"):
         Plan.create(graded, None, measure, budget=50, level="document", design="successive")
     for asked in (measure, "ERR@10"):
@@ -81,12 +78,12 @@ def test_measures_of_the_whole_pool_need_documents_judged_from_the_top(measure, 
 
 
 @pytest.mark.parametrize(("budget", "few"), [(20, True), (200, False)])
-def test_few_queries_judged_from_the_top_are_few_draws(budget: float, few: bool, graded: pd.DataFrame) -> None:
+def test_few_queries_judged_from_the_top_are_few_draws(budget, few, graded):
     plan = Plan.create(graded, None, ERR @ 10, budget=budget, level="document", design="depth")
     assert ("from few queries" in plan.caution) == few
 
 
-def test_a_certain_model_is_not_believed(demo, graded) -> None:
+def test_a_certain_model_is_not_believed(demo, graded):
     certain = graded.assign(grade_0=1.0, grade_1=0.0, grade_2=0.0, grade_3=0.0)
     with pytest.warns(UserWarning, match="the model is certain of every grade that can matter"):
         plan = Plan.create(certain, None, DCG @ 10, budget=300, level="document")
@@ -94,7 +91,7 @@ def test_a_certain_model_is_not_believed(demo, graded) -> None:
     assert found.standard_error > 0
 
 
-def test_more_labels_never_take_the_interval_away(demo, graded: pd.DataFrame) -> None:
+def test_more_labels_never_take_the_interval_away(demo, graded):
     """By ERR few documents are uncertain at the end; up to nearly all of 1,200 labels, the interval becomes shorter."""
     alone = graded.drop(columns=["rank_candidate", "score_candidate"])
     widths = []
@@ -106,7 +103,7 @@ def test_more_labels_never_take_the_interval_away(demo, graded: pd.DataFrame) ->
     assert (np.diff(widths) < 0).all()
 
 
-def test_a_little_that_a_plan_cannot_tell_widens_the_interval(demo, graded) -> None:
+def test_a_little_that_a_plan_cannot_tell_widens_the_interval(demo, graded):
     plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document")
     qrels = demo.judge(plan.assessments)
     swapped = demo.runs["candidate"].copy()
@@ -120,7 +117,7 @@ def test_a_little_that_a_plan_cannot_tell_widens_the_interval(demo, graded) -> N
 
 
 @pytest.mark.parametrize(("measure", "least"), [(DCG @ 10, 240), ("AP", 285)])
-def test_costs_of_documents_and_queries_are_paid(measure: object, least: float, demo, graded) -> None:
+def test_costs_of_documents_and_queries_are_paid(measure, least, demo, graded):
     priced = graded.assign(doc_cost=graded["docno"].str[1:].astype(int) % 5 + 1.0)
     plan = Plan.create(priced, None, measure, cost=ColumnCost(per_query=6), budget=300, level="document", seed=2)
     found = plan.assessments.merge(priced[["qid", "docno", "doc_cost"]])
@@ -129,7 +126,7 @@ def test_costs_of_documents_and_queries_are_paid(measure: object, least: float, 
     assert plan.compare(demo.judge(plan.assessments)).standard_error > 0
 
 
-def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+def test_rankers_that_came_later(plan, qrels, demo):
     same = plan.with_rankers(again=demo.runs["candidate"])
     own, later = (same.compare(qrels, first=name, second="production") for name in ("candidate", "again"))
     assert later.difference == pytest.approx(own.difference)
@@ -147,7 +144,7 @@ def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
 
 
 @pytest.mark.parametrize(("design", "rounds"), [("successive", (1, 1)), ("depth", (2, 3))])
-def test_plans_go_on_to_a_census(design: str, rounds: tuple[int, int], demo, graded, tmp_path: Path) -> None:
+def test_plans_go_on_to_a_census(design, rounds, demo, graded, tmp_path):
     plan = Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, design=design, level="document", seed=4)
     texts = pd.DataFrame({"docno": graded["docno"].unique()}).assign(text="words")
     qrels, second = demo.judge(plan.assessments), plan.extend(BUDGET, texts=texts)
@@ -170,7 +167,7 @@ def test_plans_go_on_to_a_census(design: str, rounds: tuple[int, int], demo, gra
 
 
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])
-def test_transformers_draw_documents(measure, graded: pd.DataFrame) -> None:
+def test_transformers_draw_documents(measure, graded):
     sizes = SamplingDistribution(measure, cost=UnitCost(per_query=1), level="document")(graded)
     assert len(sizes) == len(graded)
     drawn = Draw(budget=80, seed=1)(sizes)
@@ -184,9 +181,7 @@ def test_transformers_draw_documents(measure, graded: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize(("level", "looks"), [("document", "always"), ("query", None)])
 @pytest.mark.filterwarnings("ignore:.*not in the plan's pool")
-def test_where_nobody_judged_most_of_a_ranker_there_is_no_interval_and_no_verdict(
-    level: str, looks: str | None, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path
-) -> None:
+def test_where_nobody_judged_most_of_a_ranker_there_is_no_interval_and_no_verdict(level, looks, graded, demo, tmp_path):
     """Each of its first ten documents in four of five queries is a stranger."""
     plan = Plan.create(graded, None, DCG @ 10, budget=700, level=level, seed=2)
     labels, run = demo.judge(plan.assessments), demo.runs["candidate"][["qid", "docno", "score"]]

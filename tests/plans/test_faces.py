@@ -1,7 +1,5 @@
 """What plans, audits and active tests have in common: how they are kept, and how they take labels."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -77,7 +75,7 @@ def numbers(found: Estimate) -> tuple[float, ...]:
 
 
 @KINDS
-def test_what_was_saved_says_the_same(kind: str, made: dict, pool: pd.DataFrame, tmp_path: Path) -> None:
+def test_what_was_saved_says_the_same(kind, made, pool, tmp_path):
     artifact = made[kind]
     saved, known = artifact.save(tmp_path / "kept"), wanted(artifact, pool)
     assert saved.path == tmp_path / "kept"
@@ -94,7 +92,7 @@ def test_what_was_saved_says_the_same(kind: str, made: dict, pool: pd.DataFrame,
 
 
 @pytest.mark.parametrize("kind", ["queries", "audit", "rounds of pairs"])
-def test_what_cannot_be_saved_or_read_is_named(kind: str, made: dict, tmp_path: Path) -> None:
+def test_what_cannot_be_saved_or_read_is_named(kind, made, tmp_path):
     artifact, load = made[kind], type(made[kind]).load
     folder = Path(artifact.save(tmp_path / "kept").path)
     with pytest.raises(FileExistsError, match="kept exists; choose another folder"):
@@ -118,7 +116,7 @@ def test_what_cannot_be_saved_or_read_is_named(kind: str, made: dict, tmp_path: 
         load(folder)
 
 
-def test_a_folder_of_another_kind_is_named(made: dict, tmp_path: Path) -> None:
+def test_a_folder_of_another_kind_is_named(made, tmp_path):
     with pytest.raises(ValueError, match="of the kind 'plan'; 'audit' is needed"):
         Audit.load(made["queries"].save(tmp_path / "plan").path)
     with pytest.raises(ValueError, match="of the kind 'audit'; 'active test' is needed"):
@@ -126,7 +124,7 @@ def test_a_folder_of_another_kind_is_named(made: dict, tmp_path: Path) -> None:
 
 
 @KINDS
-def test_the_seed_alone_draws_whatever_the_order_of_rows(kind: str, made: dict, pool: pd.DataFrame) -> None:
+def test_the_seed_alone_draws_whatever_the_order_of_rows(kind, made, pool):
     artifact, frame = made[kind], pool.drop(columns="label")
     shuffled = MAKERS[kind](frame.sample(frac=1, random_state=2), 5)
     pd.testing.assert_frame_equal(shuffled.assessments, artifact.assessments)
@@ -137,7 +135,7 @@ def test_the_seed_alone_draws_whatever_the_order_of_rows(kind: str, made: dict, 
 
 
 @KINDS
-def test_another_belief_is_another_draw_of_the_same_seed(kind: str, pool: pd.DataFrame) -> None:
+def test_another_belief_is_another_draw_of_the_same_seed(kind, pool):
     """Grades that differ by 2 % share as many documents as two seeds do; the names of rankers change nothing."""
     frame = pool.drop(columns="label")
     other = frame.assign(grade_0=0.98 * frame["grade_0"], grade_1=frame["grade_1"] + 0.02 * frame["grade_0"])
@@ -153,7 +151,7 @@ def test_another_belief_is_another_draw_of_the_same_seed(kind: str, pool: pd.Dat
 
 
 @KINDS
-def test_missing_labels_are_named_and_never_zeros_by_stealth(kind: str, made: dict, pool: pd.DataFrame) -> None:
+def test_missing_labels_are_named_and_never_zeros_by_stealth(kind, made, pool):
     artifact, known = made[kind], wanted(made[kind], pool)
     gone = known.index[[3, 20]]
     zero = estimate(artifact, known.assign(label=known["label"].mask(known.index.isin(gone), 0)))
@@ -189,15 +187,13 @@ def test_missing_labels_are_named_and_never_zeros_by_stealth(kind: str, made: di
         (lambda q: pd.concat([q, q.assign(label=(q.label + 1) % 3)]), "more than one label|different labels"),
     ],
 )
-def test_labels_that_do_not_fit(kind: str, made: dict, pool: pd.DataFrame, change: Callable, message: str) -> None:
+def test_labels_that_do_not_fit(kind, made, pool, change, message):
     with pytest.raises(ValueError, match=message):
         estimate(made[kind], change(wanted(made[kind], pool)))
 
 
 @KINDS
-def test_labels_that_stand_twice_count_once_and_those_of_others_not_at_all(
-    kind: str, made: dict, pool: pd.DataFrame
-) -> None:
+def test_labels_that_stand_twice_count_once_and_those_of_others_not_at_all(kind, made, pool):
     artifact, known = made[kind], wanted(made[kind], pool)
     plain = estimate(artifact, known)
     assert estimate(artifact, pd.concat([known, known])) == plain
@@ -212,7 +208,7 @@ def test_labels_that_stand_twice_count_once_and_those_of_others_not_at_all(
 
 @KINDS
 @pytest.mark.filterwarnings("ignore:.* ignored")
-def test_labels_of_mistyped_documents_are_counted_and_one_is_named(kind: str, made: dict, pool: pd.DataFrame) -> None:
+def test_labels_of_mistyped_documents_are_counted_and_one_is_named(kind, made, pool):
     artifact, known = made[kind], wanted(made[kind], pool)
     typed = known.assign(docno=known["docno"].where(known.index > 0, known["docno"] + " "))
     with pytest.raises(ValueError, match=f"1 label of documents that are .*, such as document '{known['docno'][0]} '"):
@@ -225,7 +221,7 @@ def test_labels_of_mistyped_documents_are_counted_and_one_is_named(kind: str, ma
 
 
 @pytest.mark.parametrize("kind", ["queries", "documents", "depths", "surprises", "audit"])
-def test_who_can_be_compared(kind: str, made: dict, pool: pd.DataFrame) -> None:
+def test_who_can_be_compared(kind, made, pool):
     artifact, known = made[kind], wanted(made[kind], pool)
     one, other = artifact.compare(known), artifact.compare(known, first="b")
     assert (one.first, one.second) == (other.second, other.first) == ("a", "b")

@@ -1,7 +1,5 @@
 """nDCG and AP where a query has one relevant document, or always the same number [theory 21]."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,7 +44,7 @@ def planned(frame: pd.DataFrame, measure: str, share: float, seed: int) -> tuple
     return plan, wanted(plan, frame)
 
 
-def test_no_look_names_a_winner_of_a_tie() -> None:
+def test_no_look_names_a_winner_of_a_tie():
     """Three of these four did before. At the level of 0.05, two of four would be one chance in 70."""
     asked = (planned(tied(104), "AP", 0.15, seed) for seed in range(4))
     winners = [plan.status(qrels, first="b", second="a").winner for plan, qrels in asked]
@@ -54,7 +52,7 @@ def test_no_look_names_a_winner_of_a_tie() -> None:
 
 
 @pytest.mark.parametrize("measure", ["AP", "nDCG@10"])
-def test_intervals_of_known_items_cover(measure: str) -> None:
+def test_intervals_of_known_items_cover(measure):
     covered, error, stated = [], [], []
     for seed in range(12):
         frame = relevant(1, 40, 30, seed)
@@ -71,7 +69,7 @@ def test_intervals_of_known_items_cover(measure: str) -> None:
     assert 0.75 < np.sqrt(np.mean(np.square(stated)) / np.mean(np.square(error))) < 2
 
 
-def test_what_fits_no_class_of_queries_has_no_interval_and_says_so() -> None:
+def test_what_fits_no_class_of_queries_has_no_interval_and_says_so():
     """With five relevant documents in each query, their number hardly varies, which no class expects."""
     plan, qrels = planned(relevant(5, 100, 10, 0), "AP", 0.5, 0)
     found = plan.estimate(qrels)["a"]

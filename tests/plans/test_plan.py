@@ -1,9 +1,5 @@
 """The plan from its making to the verdict, and what happens to bad input on the way."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import ir_measures
 import numpy as np
 import pandas as pd
@@ -23,7 +19,6 @@ from pt_active import (
 )
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.estimators import ESTIMATORS, Controls
-from pt_active.relevance.grades.learned import OrderedLogitGrades
 from pt_active.sampling.sample import Sample
 
 BUDGET = 600
@@ -39,7 +34,7 @@ def qrels(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
     return demo.judge(plan.assessments)
 
 
-def test_assessments_are_the_documents_above_the_cutoff(plan: Plan, graded: pd.DataFrame) -> None:
+def test_assessments_are_the_documents_above_the_cutoff(plan, graded):
     drawn = graded[graded.qid.isin(plan.sample.qid)]
     seen = drawn[drawn.rank_production.between(0, 9) | drawn.rank_candidate.between(0, 9)]
     found = plan.assessments
@@ -49,7 +44,7 @@ def test_assessments_are_the_documents_above_the_cutoff(plan: Plan, graded: pd.D
     assert len(found) == plan.manifest["spent"] <= BUDGET
 
 
-def test_comparison_is_first_minus_second(plan: Plan, qrels: pd.DataFrame) -> None:
+def test_comparison_is_first_minus_second(plan, qrels):
     comparison = plan.compare(qrels, confidence=0.9)
     assert isinstance(comparison, Comparison)
     assert (comparison.first, comparison.second) == plan.rankers == ("production", "candidate")
@@ -62,7 +57,7 @@ def test_comparison_is_first_minus_second(plan: Plan, qrels: pd.DataFrame) -> No
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_estimators_see_weights_values_and_model(replace: bool, graded: pd.DataFrame, demo: DemoCollection) -> None:
+def test_estimators_see_weights_values_and_model(replace, graded, demo):
     plan = Plan.create(graded, demo.topics, DCG @ 10, draws=90, seed=2, replace=replace)
     sample, judged = plan.sample, demo.judge(plan.assessments)
     values = measure_values(demo.runs["candidate"], judged, DCG @ 10).set_index("qid").value[sample.qid].to_numpy()
@@ -86,7 +81,7 @@ def test_estimators_see_weights_values_and_model(replace: bool, graded: pd.DataF
     ("size", "share"),
     [({"draws": 9}, 0.25), ({"draws": 3}, 1.0), ({"draws": 40}, 0.1), ({"draws": 9, "defensive": 0.3}, 0.3)],
 )
-def test_a_plan_of_few_draws_is_nearer_to_plain_random_sampling(size, share, graded: pd.DataFrame) -> None:
+def test_a_plan_of_few_draws_is_nearer_to_plain_random_sampling(size, share, graded):
     plan = Plan.create(graded, None, DCG @ 10, **size)
     assert plan.manifest["arguments"]["defensive"] == pytest.approx(share)
     assert ("a larger budget" in plan.caution) == ("a larger budget" in str(plan)) == (size["draws"] < 10)
@@ -98,7 +93,7 @@ def test_a_plan_of_few_draws_is_nearer_to_plain_random_sampling(size, share, gra
         assert paid.manifest["arguments"]["defensive"] == pytest.approx(share)
 
 
-def test_other_measures_from_the_same_labels(plan: Plan, qrels: pd.DataFrame) -> None:
+def test_other_measures_from_the_same_labels(plan, qrels):
     same = ((each, "ERR(max_rel=3)@10") for each in ("ERR@10", ERR @ 10, ir_measures.ERR @ 10))
     for measure, spelt in ((DCG @ 5, "DCG@5"), *same, ("RR(rel=2)@10", "RR(rel=2)@10")):
         comparison = plan.compare(qrels, measure=measure)
@@ -108,7 +103,7 @@ def test_other_measures_from_the_same_labels(plan: Plan, qrels: pd.DataFrame) ->
         plan.compare(qrels, measure="nDCG@10")
 
 
-def test_ndcg_plans_judge_the_pool(demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataFrame) -> None:
+def test_ndcg_plans_judge_the_pool(demo, pipeline, graded):
     plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=900, seed=1, level="query")
     assert len(plan.assessments) == graded.qid.isin(plan.sample.qid).sum()
     judged = demo.judge(plan.assessments)
@@ -118,7 +113,7 @@ def test_ndcg_plans_judge_the_pool(demo: DemoCollection, pipeline: pt.Transforme
         assert values[:, s] == pytest.approx(expected.to_numpy(), abs=1e-12)
 
 
-def test_census(demo: DemoCollection, graded: pd.DataFrame) -> None:
+def test_census(demo, graded):
     plan = Plan.create(graded, demo.topics, DCG @ 10, budget=10**6, level="query")
     assert plan.manifest["census"]
     assert len(plan.sample) == len(demo.topics)
@@ -178,12 +173,12 @@ def test_census(demo: DemoCollection, graded: pd.DataFrame) -> None:
         ),
     ],
 )
-def test_arguments_out_of_range(graded: pd.DataFrame, arguments: dict, message: str) -> None:
+def test_arguments_out_of_range(graded, arguments, message):
     with pytest.raises(ValueError, match=message):
         Plan.create(graded, None, **({"measure": DCG @ 10} | arguments))
 
 
-def test_pools_that_cannot_be_planned(demo: DemoCollection, graded: pd.DataFrame, grades: OrderedLogitGrades) -> None:
+def test_pools_that_cannot_be_planned(demo, graded, grades):
     runs = Runs(**demo.runs)
     for pool, topics, message in (
         (runs, demo.topics, "no grade columns"),
@@ -204,7 +199,7 @@ def test_pools_that_cannot_be_planned(demo: DemoCollection, graded: pd.DataFrame
     assert len(plan.queries) == len(demo.topics)
 
 
-def test_nothing_varies(plan: Plan) -> None:
+def test_nothing_varies(plan):
     nothing = plan.assessments[["qid", "docno"]].assign(label=0)
     assert plan.compare(nothing).difference == pytest.approx(0, abs=1e-12)
     flat = plan.estimate(nothing, estimator="snis")["production"]
@@ -216,7 +211,7 @@ def test_nothing_varies(plan: Plan) -> None:
     assert np.isnan(still.confidence_interval()).all()
 
 
-def test_a_budget_of_what_the_pool_costs_is_a_census(graded: pd.DataFrame) -> None:
+def test_a_budget_of_what_the_pool_costs_is_a_census(graded):
     lengths = graded.assign(words=np.random.default_rng(1).integers(1, 300, len(graded)))
     queries = graded.qid.nunique()
     plan = Plan.create(lengths, None, DCG @ 10, cost=LogLengthCost("words"), budget=queries, level="query")
@@ -225,7 +220,7 @@ def test_a_budget_of_what_the_pool_costs_is_a_census(graded: pd.DataFrame) -> No
 
 
 @pytest.mark.parametrize("replace", [True, False])
-def test_a_census_has_queries_that_the_design_would_never_draw(replace: bool, graded: pd.DataFrame) -> None:
+def test_a_census_has_queries_that_the_design_would_never_draw(replace, graded):
     """Each ranker does in half of the queries what the other does in the other half, and they agree in twenty."""
     one = graded.drop(columns=["score_production", "score_candidate"])
     same = one.qid.isin(one.qid.unique()[:10])
@@ -247,7 +242,7 @@ def test_a_census_has_queries_that_the_design_would_never_draw(replace: bool, gr
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_the_plan_keeps_the_texts_of_what_it_draws(level: str, graded: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_plan_keeps_the_texts_of_what_it_draws(level, graded, tmp_path):
     """Texts given apart change neither the sample nor the id; those of a pool flow through by themselves."""
     docnos = sorted(set(graded["docno"]))
     texts = pd.DataFrame({"docno": docnos[1:], "text": [f"text of {docno}" for docno in docnos[1:]], "more": 1})
@@ -268,9 +263,7 @@ def test_the_plan_keeps_the_texts_of_what_it_draws(level: str, graded: pd.DataFr
 
 
 @pytest.mark.parametrize("values", [[{"a": 1.0}, {"b": 2.0, "c": 1.0}], [[], ["b", "c"]]], ids=["dict", "list"])
-def test_columns_of_lists_and_dictionaries_are_kept(
-    demo: DemoCollection, pipeline: pt.Transformer, values: list[object], tmp_path: Path
-) -> None:
+def test_columns_of_lists_and_dictionaries_are_kept(demo, pipeline, values, tmp_path):
     """Such as ``query_toks``, which query expansion of PyTerrier adds."""
     topics = demo.topics.assign(query_toks=(values * len(demo.topics))[: len(demo.topics)])
     graded = pipeline(topics)
@@ -301,7 +294,7 @@ RUNS = {
 @pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("measure", ["nDCG@3", "AP", "DCG@3", "RR@10"])
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_a_census_has_the_values_of_trec_eval(runs: str, measure: str, level: str) -> None:
+def test_a_census_has_the_values_of_trec_eval(runs, measure, level):
     """Of collections that are odd but right."""
     first, second = RUNS[runs]
     topics = pd.DataFrame({"qid": first["qid"].unique()})

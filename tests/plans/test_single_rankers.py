@@ -1,7 +1,5 @@
 """Do the labels of a plan for differences say how good each ranker is?"""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -24,7 +22,7 @@ def agreeing(graded: pd.DataFrame, queries: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("measure", ["DCG@3", "P(rel=1)@2"])
-def test_single_values_and_differences_are_unbiased_by_enumeration(measure: str) -> None:
+def test_single_values_and_differences_are_unbiased_by_enumeration(measure):
     """Over all samples of independently drawn documents, the mean estimate is the truth, and so is its variance.
 
     The rankings agree on the first document of one of two queries, and on the whole of the other.
@@ -74,7 +72,7 @@ def designs(frame: pd.DataFrame, measure: str, drawing: str, share: float) -> tu
 @pytest.mark.parametrize(
     ("measure", "drawing"), [("DCG@10", "successive"), ("nDCG@10", "depth"), ("nDCG@10", "surprises")]
 )
-def test_differences_lose_little(measure: str, drawing: str, graded) -> None:
+def test_differences_lose_little(measure, drawing, graded):
     frame = agreeing(graded, 9)
     loss = SINGLES_LOSS["revealed" if measure == "nDCG@10" else "additive"]
     for share, most in ((0.05, 1.2), (0.4, 2.0)):
@@ -83,7 +81,7 @@ def test_differences_lose_little(measure: str, drawing: str, graded) -> None:
         assert served <= alone * (1 + most * loss)
 
 
-def test_a_census_of_the_differences_is_none_of_single_rankers(graded, demo) -> None:
+def test_a_census_of_the_differences_is_none_of_single_rankers(graded, demo):
     """If all that differences depend on is judged, these have no error, and single rankers still do."""
     frame = agreeing(graded, 60)
     plan = Plan.create(frame, None, "nDCG@10", budget=0.98 * len(frame), level="document", seed=3)
@@ -95,7 +93,7 @@ def test_a_census_of_the_differences_is_none_of_single_rankers(graded, demo) -> 
     assert all(each.standard_error > 0 and not each.basis.census for each in plan.estimate(qrels).values())
 
 
-def test_a_plan_says_at_once_that_single_rankers_have_no_interval(graded: pd.DataFrame) -> None:
+def test_a_plan_says_at_once_that_single_rankers_have_no_interval(graded):
     how = {"budget": 600, "design": "depth"}
     plan = Plan.create(graded, None, DCG @ 10, **how)
     assert "single rankers may have no intervals" in plan.caution

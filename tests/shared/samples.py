@@ -1,7 +1,5 @@
 """What tests of several folders ask of samples: their labels and their losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,9 +1,6 @@
 """Plans whose documents come one after the other: from their making to the verdict, extended, cut and exported."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -46,7 +43,7 @@ def labels_in_order(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
     return drawn_order(plan).merge(demo.judge(plan.assessments), on=["qid", "docno"], how="left")
 
 
-def test_the_clocks_of_documents_come_from_their_ids(graded: pd.DataFrame) -> None:
+def test_the_clocks_of_documents_come_from_their_ids(graded):
     """The priorities of the documents are clocks by the ids of documents over the rates."""
     plan = made(graded, 3)
     pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
@@ -56,7 +53,7 @@ def test_the_clocks_of_documents_come_from_their_ids(graded: pd.DataFrame) -> No
 
 
 @PRICES
-def test_an_extended_plan_goes_on_in_its_order(per_query, graded: pd.DataFrame, demo: DemoCollection, tmp_path) -> None:
+def test_an_extended_plan_goes_on_in_its_order(per_query, graded, demo, tmp_path):
     plan = made(graded, per_query)
     more = plan.extend(100)
     assert len(more.tables.rounds) == 1
@@ -94,7 +91,7 @@ def redrawn(tables: PlanTables, budget: float, seed: int) -> PlanTables:
 
 @pytest.mark.filterwarnings("ignore:another sample after the parts")
 @pytest.mark.parametrize("way", WAYS)
-def test_extended_plans_are_unbiased(way: str) -> None:
+def test_extended_plans_are_unbiased(way):
     """The mean over seeds of estimates of DCG is the truth, for labels that the model did not make."""
     budget, queries, repetitions, contrast = 8, 8, 40, np.array([1.0, -1.0])
     rng = np.random.default_rng(1)
@@ -115,7 +112,7 @@ def test_extended_plans_are_unbiased(way: str) -> None:
 
 
 @PRICES
-def test_a_plan_is_cut_to_the_first_gap(per_query, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path) -> None:
+def test_a_plan_is_cut_to_the_first_gap(per_query, graded, demo, tmp_path):
     plan, gap = made(graded, per_query), 90
     ordered = labels_in_order(plan, demo)
     some = ordered.drop(index=gap)
@@ -138,7 +135,7 @@ def test_a_plan_is_cut_to_the_first_gap(per_query, graded: pd.DataFrame, demo: D
     assert plan.so_far(ordered).tables is plan.tables
 
 
-def test_documents_are_exported_in_the_order_in_which_they_come(graded, demo: DemoCollection, tmp_path) -> None:
+def test_documents_are_exported_in_the_order_in_which_they_come(graded, demo, tmp_path):
     plan = made(graded, 0)
 
     def listed(plan: Plan, name: str) -> pd.DataFrame:
@@ -152,7 +149,7 @@ def test_documents_are_exported_in_the_order_in_which_they_come(graded, demo: De
 
 
 @PRICES
-def test_transformers_draw_what_a_plan_draws(per_query: int, graded: pd.DataFrame) -> None:
+def test_transformers_draw_what_a_plan_draws(per_query, graded):
     distribution = SamplingDistribution(DCG @ 10, UnitCost(per_query), level="document", design="successive")
     keys = ["qid", "docno", "inclusion"]
     drawn = Draw(budget=BUDGET, seed=4)(distribution(graded)).sort_values(keys, ignore_index=True)
@@ -162,7 +159,7 @@ def test_transformers_draw_what_a_plan_draws(per_query: int, graded: pd.DataFram
 
 
 @pytest.mark.parametrize(("measure", "drawing"), [(DCG @ 10, "successive"), (ERR @ 10, "depth"), ("nDCG@10", None)])
-def test_transformers_have_the_default_of_plans(measure: object, drawing: str | None, graded: pd.DataFrame) -> None:
+def test_transformers_have_the_default_of_plans(measure, drawing, graded):
     sizes = SamplingDistribution(measure, level="document")
     if drawing:
         assert sizes(graded)["q_drawing"].unique().tolist() == [drawing]
@@ -174,7 +171,7 @@ def test_transformers_have_the_default_of_plans(measure: object, drawing: str | 
 
 
 @pytest.mark.filterwarnings("ignore:another sample after the parts")
-def test_the_chance_of_a_document_is_that_of_any_of_the_samples(graded: pd.DataFrame) -> None:
+def test_the_chance_of_a_document_is_that_of_any_of_the_samples(graded):
     plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", design="depth", seed=4)
     chances = []
     for each in (plan, plan.extend(150), plan.extend(1e6)):

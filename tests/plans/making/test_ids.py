@@ -1,7 +1,5 @@
 """What a plan's id stands for: its inputs and arguments but for rounding, and what was drawn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +12,7 @@ def plan_of(frame: pd.DataFrame, **how: object) -> Plan:
     return Plan.create(frame, None, **({"measure": "DCG@10", "budget": 150, "level": "document", "seed": 1} | how))
 
 
-def test_rounding_changes_no_id_and_another_sample_does(graded: pd.DataFrame) -> None:
+def test_rounding_changes_no_id_and_another_sample_does(graded):
     plan, columns = plan_of(graded), graded.select_dtypes("float").columns
     noise = 1 + np.random.default_rng(0).uniform(-1e-14, 1e-14, (len(graded), len(columns)))
     near = graded.assign(**dict(zip(columns, (graded[columns] * noise).to_numpy().T, strict=True)))

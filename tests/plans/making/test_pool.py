@@ -1,9 +1,6 @@
 """From graded frames to designs, through the transformers."""
 
-from __future__ import annotations
-
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,8 +22,6 @@ from pt_active import (
     UnitCost,
 )
 from pt_active.cli.files import with_texts_of
-from pt_active.demo.collection import DemoCollection
-from pt_active.relevance.grades.learned import OrderedLogitGrades
 
 TOPICS = pd.DataFrame({"qid": ["1", "2"], "query": ["one", "two"], "traffic": [3.0, 1.0]})
 A = pd.DataFrame({"qid": list("1112"), "docno": list("abca"), "score": [3.0, 2, 1, 1]})
@@ -37,7 +32,7 @@ def united() -> pd.DataFrame:
     return (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS)
 
 
-def test_union_of_runs() -> None:
+def test_union_of_runs():
     frame = Runs(first=A, second=B)(TOPICS)
     assert "".join(frame["qid"] + frame["docno"]) == "1a1b1c1d2a2e"
     assert frame["rank_first"].tolist() == [0, 1, 2, -1, 0, -1]
@@ -47,7 +42,7 @@ def test_union_of_runs() -> None:
     assert set(frame.traffic) == {1.0, 3.0}
 
 
-def test_sixty_runs_are_united_without_a_warning_of_pandas(tmp_path: Path) -> None:
+def test_sixty_runs_are_united_without_a_warning_of_pandas(tmp_path):
     texts = tmp_path / "texts.tsv"
     texts.write_text("".join(f"{docno}\ttext of {docno}\n" for docno in "abc"))
     with warnings.catch_warnings():
@@ -57,7 +52,7 @@ def test_sixty_runs_are_united_without_a_warning_of_pandas(tmp_path: Path) -> No
     assert (pool[[f"rank_r{k}" for k in range(60)]].nunique(axis=1) == 1).all()
 
 
-def test_rankers_must_answer_the_same_queries() -> None:
+def test_rankers_must_answer_the_same_queries():
     with pytest.raises(ValueError, match="run 'second' has no documents for 1 query that .*'2'"):
         Runs(first=A, second=B[B.qid == "1"])(TOPICS)
     frame = Runs(first=A, second=B[B.qid == "1"], allow_missing_queries=True)(TOPICS)
@@ -68,7 +63,7 @@ def test_rankers_must_answer_the_same_queries() -> None:
         Runs(first=A, second=pd.concat([B, B.iloc[:1]]))(TOPICS)
 
 
-def test_transformer_rankers_and_inspection() -> None:
+def test_transformer_rankers_and_inspection():
     ranker = pt.Transformer.from_df(A.assign(text="t"))
     distribution = SamplingDistribution(DCG @ 2, level="query")
     pipeline = Runs(a=ranker, b=B) >> UniformGrades(max_grade=2) >> distribution >> Draw(draws=3)
@@ -92,7 +87,7 @@ def DrawTest() -> pt.Transformer:
     return Draw(budget=10)
 
 
-def test_query_weights_and_costs() -> None:
+def test_query_weights_and_costs():
     graded = united()
     table = SamplingDistribution(DCG @ 2, UnitCost(per_query=0.5), "passive", level="query")(graded)
     assert table.q_weight.tolist() == table.q_prob.tolist() == [0.75, 0.25]
@@ -103,7 +98,7 @@ def test_query_weights_and_costs() -> None:
 
 
 @pytest.mark.parametrize("cost", [LogLengthCost(per_query=0.25), LogLengthCost("length", per_query=0.25)])
-def test_log_length_cost_averages_one_a_query(cost: LogLengthCost) -> None:
+def test_log_length_cost_averages_one_a_query(cost):
     graded = united().assign(text=["a b c", "a", "", "x", "one two", "y z"], length=[3, 1, 0, 1, 2, 2])
     expected = np.array([np.log([4, 2, 2, 2]).sum(), np.log([3, 3]).sum()])
     table = SamplingDistribution(DCG, cost, level="query")(graded)
@@ -134,7 +129,7 @@ def test_log_length_cost_averages_one_a_query(cost: LogLengthCost) -> None:
         ("length", [-1, 1, 1, 1, 1, 1], "lengths must not be negative"),
     ],
 )
-def test_malformed_pools(column: str, values: list[object], message: str) -> None:
+def test_malformed_pools(column, values, message):
     graded = united().assign(**{column: values})
     cost = {"doc_cost": ColumnCost(), "length": LogLengthCost("length")}.get(column, UnitCost())
     with pytest.raises(ValueError, match=message):
@@ -151,7 +146,7 @@ def test_malformed_pools(column: str, values: list[object], message: str) -> Non
         ("score_second", [None, 1, None, 1 + 1e-9, 1, 1], ""),  # ties at single precision, as in trec_eval
     ],
 )
-def test_gaps_and_contradictions_of_ranks_are_said(column: str, values: list[float], said: str) -> None:
+def test_gaps_and_contradictions_of_ranks_are_said(column, values, said):
     graded = united().assign(**{column: pd.Series(values, dtype=float)}).sample(frac=1, random_state=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -159,7 +154,7 @@ def test_gaps_and_contradictions_of_ranks_are_said(column: str, values: list[flo
     assert [str(each.message)[: len(said)] for each in caught] == ([said] if said else [])
 
 
-def test_missing_columns_are_pyterrier_errors() -> None:
+def test_missing_columns_are_pyterrier_errors():
     for step, frame, name in (
         (SamplingDistribution(DCG @ 2, level="query"), Runs(a=A)(TOPICS), "grade_0"),
         (Draw(draws=3), TOPICS, "q_prob"),
@@ -168,7 +163,7 @@ def test_missing_columns_are_pyterrier_errors() -> None:
             step(frame)
 
 
-def test_unknown_names_list_the_known_ones(graded: pd.DataFrame) -> None:
+def test_unknown_names_list_the_known_ones(graded):
     known = "unknown design 'best'; for queries it is one of hedged, assisted, optimal, passive"
     with pytest.raises(ValueError, match=known):
         SamplingDistribution(DCG @ 10, design="best")(graded)
@@ -178,7 +173,7 @@ def test_unknown_names_list_the_known_ones(graded: pd.DataFrame) -> None:
         Draw()(SamplingDistribution(DCG @ 10, level="query")(graded))
 
 
-def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedLogitGrades) -> None:
+def test_a_plain_run_counts_as_one_ranker(demo, grades):
     plain = grades(demo.runs["candidate"])
     table = SamplingDistribution(DCG @ 10, level="query")(plain)
     named = SamplingDistribution(DCG @ 10, level="query")((Runs(run=demo.runs["candidate"]) >> grades)(demo.topics))
@@ -186,7 +181,7 @@ def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedL
     assert table.q_prob.tolist() == pytest.approx(named.q_prob.tolist(), abs=1e-12)
 
 
-def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame) -> None:
+def test_measures_by_monte_carlo_have_its_error(graded):
     graded = graded[graded["qid"].isin(graded["qid"].unique()[:30])]
     table = SamplingDistribution("nDCG@10", level="query")(graded)
     assert table.q_prob.sum() == pytest.approx(1, abs=1e-12)
@@ -197,7 +192,7 @@ def test_measures_by_monte_carlo_have_its_error(graded: pd.DataFrame) -> None:
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1000))
-def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> None:
+def test_row_order_and_names_do_not_matter(graded, seed):
     design, draw = SamplingDistribution(ERR @ 10, level="query"), Draw(budget=600, seed=5)
     renamed = graded.assign(docno="x" + graded.docno).sample(frac=1, random_state=seed)
     expected, table = draw(design(graded)), design(renamed)

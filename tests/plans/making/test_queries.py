@@ -1,10 +1,7 @@
 """The order in which queries come: by clocks from their ids, and beyond a plan's end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,14 +42,14 @@ IDS = st.lists(st.text(max_size=6), min_size=2, max_size=15, unique=True)
 
 @settings(max_examples=20)
 @given(IDS, st.integers(0, 99), st.randoms(use_true_random=False), st.data())
-def test_neither_other_queries_nor_the_order_of_rows_move_a_query(qids, seed, random, data) -> None:
+def test_neither_other_queries_nor_the_order_of_rows_move_a_query(qids, seed, random, data):
     size = np.array([random.uniform(0.1, 3) for _ in qids])
     rows = data.draw(st.permutations(range(len(qids))))[: data.draw(st.integers(2, len(qids)))]
     kept = [qids[row] for row in rows]
     assert order_of(kept, size[rows], seed) == [x for x in order_of(qids, size, seed) if x in kept]
 
 
-def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
+def test_priorities_say_which_queries_were_drawn(plan):
     queries = plan.queries
     drawn = queries.q_draws > 0
     assert queries.q_priority[drawn].max() < queries.q_priority[~drawn].min()
@@ -63,9 +60,7 @@ def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(("cost", "unit"), [(None, 10), (LogLengthCost(), 1)])
-def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_drawn(
-    cost: LogLengthCost | None, unit: int, graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_drawn(cost, unit, graded, labels, tmp_path):
     frame = graded.assign(text=[docno * (1 + int(docno[1:]) % 7) for docno in graded["docno"]])
     few, many = (
         Plan.create(frame, None, DCG @ 10, cost, budget=budget * unit, seed=5, level="query") for budget in (20, 42)
@@ -91,7 +86,7 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
     assert f"{len(two.assessments)} documents of {second['queries']} queries in extension 2 (design: " in str(two)
 
 
-def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> None:
+def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost():
     """The values grow with the costs; extensions of some plans are compared with the samples that were averaged."""
     cost, repetitions = np.array([1, 1, 2, 3, 4, 5]), 5_000
     ids = [(f"q{row}", f"d{place}", place, place) for row, size in enumerate(cost) for place in range(size)]
@@ -116,7 +111,7 @@ def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> Non
             np.testing.assert_allclose(found[name], column, rtol=1e-12)
 
 
-def test_an_extension_does_not_change_past_looks(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_an_extension_does_not_change_past_looks(graded, labels):
     plan = Plan.create(graded, None, DCG @ 10, seed=4, budget=900, level="query")
     longer = plan.extend(250)
     judged = labels[labels.qid.isin(in_order(plan)[:69])]
@@ -132,7 +127,7 @@ def test_an_extension_does_not_change_past_looks(graded: pd.DataFrame, labels: p
     assert cut.status(judged, None) == status
 
 
-def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_what_cannot_be_extended(plan, graded, labels):
     run = graded.rename(columns={"score_candidate": "score"})[["qid", "docno", "score"]].dropna()
     whole = plan.extend(1e6)
     assert whole.manifest["census"]

@@ -1,7 +1,5 @@
 """Weights of pairs of rankers: the mixture of pairwise designs at both levels, how a plan keeps them, and bad input."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -40,7 +38,7 @@ def optimal_of_pair(moments: Moments, a: int, b: int, cost: np.ndarray, weight: 
 
 
 @pytest.mark.parametrize("weights", [(2.0, 1.0, 0.0), (0.0, 0.0, 3.0), (0.5, 0.25, 4.0)])
-def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights: tuple[float, ...]) -> None:
+def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights):
     moments, cost, p = random_moments(0)
     parts = [optimal_of_pair(moments, a, b, cost, p) for a, b in PAIRS]
     expected = sum(w * q for w, q in zip(weights, parts, strict=True)) / sum(weights)
@@ -51,7 +49,7 @@ def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights: tuple[float, ...]
 
 
 @pytest.mark.parametrize("design", ["optimal", "hedged", "active_uniform_grades"])
-def test_equal_weights_are_the_default_whatever_their_scale(design: str) -> None:
+def test_equal_weights_are_the_default_whatever_their_scale(design):
     moments, cost, p = random_moments(7)
     expected = sampling_distribution(design, moments, cost, p, uniform=moments)
     found = sampling_distribution(design, moments, cost, p, uniform=moments, pairs=np.full(3, 0.3))
@@ -68,7 +66,7 @@ def test_equal_weights_are_the_default_whatever_their_scale(design: str) -> None
         ),
     ],
 )
-def test_weights_that_cannot_weigh_pairs(weights: list[float], message: str) -> None:
+def test_weights_that_cannot_weigh_pairs(weights, message):
     with pytest.raises(ValueError, match=message):
         check_pair_weights(np.array(weights), 3)
     with pytest.raises(ValueError, match="the design 'passive' does not look at pairs"):
@@ -78,7 +76,7 @@ def test_weights_that_cannot_weigh_pairs(weights: list[float], message: str) -> 
 @pytest.mark.parametrize(
     ("measure", "drawing"), [("DCG@4", "successive"), ("DCG@4", "depth"), ("ERR(max_rel=2)@4", "depth")]
 )
-def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str, drawing: str) -> None:
+def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure, drawing):
     rng = np.random.default_rng(11)
     ranks = np.array([rng.permutation(6) + 1 for _ in range(3)], dtype=np.int32)
     grades, indptr, weight, cost = rng.dirichlet(np.ones(3), 6), np.array([0, 6]), np.ones(1), rng.uniform(0.5, 3, 6)
@@ -97,7 +95,7 @@ def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str
     np.testing.assert_allclose(gain([0, 1, 2], [3.0] * 3), gain([0, 1, 2]), rtol=1e-12, atol=1e-15)
 
 
-def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
+def test_a_pair_may_be_said_in_either_order_and_others_are_named():
     with pytest.warns(UserWarning, match="1 pair of rankers has weight 0: 'candidate − third'"):
         found = pair_weights({("candidate", "production"): 2, ("production", "third"): 0.5}, NAMES)
     assert found.tolist() == [2, 0.5, 0]
@@ -117,7 +115,7 @@ def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
         ([("third", "candidate")], "pairs must map"),
     ],
 )
-def test_bad_pairs(pairs: object, message: str) -> None:
+def test_bad_pairs(pairs, message):
     with pytest.raises(ValueError, match=message):
         pair_weights(pairs, NAMES)
 
@@ -130,7 +128,7 @@ def graded(demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, tmp_path) -> None:
+def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, tmp_path):
     how = {"budget": 300, "level": level, "design": {"query": None, "document": "depth"}[level], "seed": 2}
     plan = Plan.create(graded, None, DCG @ 10, **how, pairs="production")
     plain = Plan.create(graded, None, DCG @ 10, **how)
