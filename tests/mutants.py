@@ -438,25 +438,39 @@ def main() -> int:
     parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results to compare with")
     parser.add_argument("--dry-run", action="store_true", help="only check that the formulas and their tests exist")
     arguments = parser.parse_args()
+    verdicts, todo = {}, {}
     chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
-    files = {mutant: _files_of(mutant, ROOT / "pt_active") for mutant in chosen}
-    verdicts = {m.name: Verdict("not found", f"in {len(files[m])} places") for m in chosen if len(files[m]) != 1}
-    verdicts |= {m.name: Verdict("not found", f"tests: {m.tests}") for m in chosen if not _modules_of(m, ROOT)}
-    if not arguments.dry_run:
-        todo = {mutant: where[0].relative_to(ROOT) for mutant, where in files.items() if len(where) == 1}
-        for name, verdict in _verdicts(todo, arguments.jobs):
-            verdicts[name] = verdict
-            if arguments.out:
-                content = {m.name: vars(verdicts[m.name]) for m in chosen if m.name in verdicts}
-                arguments.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _print_table(chosen, verdicts)
-    return _print_lost(verdicts, json.loads(arguments.against.read_text(encoding="utf-8"))) if arguments.against else 0
+    for mutant in chosen:
+        files = _files_of(mutant)
+        if len(files) != 1:
+            verdicts[mutant.name] = Verdict("not found", f"in {len(files)} places")
+        elif not _modules_of(mutant, ROOT):
+            verdicts[mutant.name] = Verdict("not found", f"tests: {mutant.tests}")
+        else:
+            todo[mutant] = files[0].relative_to(ROOT)
+    for name, verdict in () if arguments.dry_run else _verdicts(todo, arguments.jobs):
+        verdicts[name] = verdict
+        if arguments.out:
+            content = {name: vars(verdict) for name, verdict in verdicts.items()}
+            arguments.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name, verdict in sorted(verdicts.items()):
+        print(f"{verdict.outcome:9}  {name}  [{verdict.by}]")
+    counts = Counter(verdict.outcome for verdict in verdicts.values())
+    said = [f"{number} {outcome}" for outcome, number in counts.items()]
+    print(f"{len(chosen)} mutants: {', '.join(said) or 'all found'}")
+    return _print_lost(verdicts, json.loads(arguments.against.read_text("utf-8"))) if arguments.against else 0
 
 
-def _files_of(mutant: Mutant, package: Path) -> list[Path]:
+def _files_of(mutant: Mutant) -> list[Path]:
     """The files that contain the fragment, one entry per occurrence."""
-    texts = ((path, path.read_text(encoding="utf-8")) for path in sorted(package.rglob("*.py")))
+    texts = ((path, path.read_text(encoding="utf-8")) for path in sorted((ROOT / "pt_active").rglob("*.py")))
     return [path for path, text in texts for _ in range(text.count(mutant.old))]
+
+
+def _modules_of(mutant: Mutant, tree: Path) -> list[str]:
+    """The mutant's test modules; empty unless each name is that of one file."""
+    found = [list((tree / "tests").rglob(f"{name}.py")) for name in mutant.tests.split()]
+    return [str(path) for (path,) in found] if all(len(each) == 1 for each in found) else []
 
 
 def _verdicts(todo: dict[Mutant, Path], jobs: int) -> Iterator[tuple[str, Verdict]]:
@@ -496,31 +510,16 @@ def _tested(mutant: Mutant, path: Path, free: Queue[Path]) -> Verdict:
         free.put(tree)
 
 
-def _modules_of(mutant: Mutant, tree: Path) -> list[str]:
-    """The mutant's test modules; empty unless each name is that of one file."""
-    found = [list((tree / "tests").rglob(f"{name}.py")) for name in mutant.tests.split()]
-    return [str(path) for (path,) in found] if all(len(each) == 1 for each in found) else []
-
-
 def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
     """Run the mutant's test modules in a copy of the tree."""
-    modules = _modules_of(mutant, tree)
     # No .pyc files: one would count as current for a mutant of the same length written within the same second.
     environment = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(compiled)}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "",
-        *["-x", "-n", "0", "-q", "-rfE", "-p", "no:cacheprovider"],
-        *modules,
-    ]
+    options = ["-m", "", "-x", "-n", "0", "-q", "-rfE", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *_modules_of(mutant, tree)]
+    how = {"cwd": tree, "env": os.environ | environment, "capture_output": True, "text": True, "timeout": TIMEOUT}
     start = time.monotonic()
     try:
-        done = subprocess.run(
-            command, cwd=tree, env=os.environ | environment, capture_output=True, text=True, timeout=TIMEOUT
-        )
+        done = subprocess.run(command, **how)
     except subprocess.TimeoutExpired:
         return Verdict("error", f"its tests took more than {TIMEOUT} seconds", TIMEOUT)
     seconds = round(time.monotonic() - start, 1)
@@ -532,22 +531,15 @@ def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
     return Verdict("error", f"pytest ended with {done.returncode}: {done.stdout[-200:]}{done.stderr[-200:]}", seconds)
 
 
-def _print_table(chosen: list[Mutant], verdicts: dict[str, Verdict]) -> None:
-    for name in (mutant.name for mutant in chosen if mutant.name in verdicts):
-        print(f"{verdicts[name].outcome:9}  {name}  [{verdicts[name].by}]")
-    counts = Counter(verdict.outcome for verdict in verdicts.values())
-    said = [f"{number} {outcome}" for outcome, number in counts.items()]
-    print(f"{len(chosen)} mutants: {', '.join(said) or 'all found'}")
-
-
 def _print_lost(verdicts: dict[str, Verdict], before: dict[str, dict[str, Any]]) -> int:
     """Print the mutants that were killed before and are not now; return 1 if there are any."""
-    killed = [name for name, verdict in before.items() if verdict["outcome"] == "killed"]
     known = {mutant.name for mutant in MUTANTS}
-    lost = {name: verdicts[name].outcome for name in killed if name in verdicts and verdicts[name].outcome != "killed"}
-    lost |= {name: "no longer in the list" for name in killed if name not in known}
-    for name, now in lost.items():
-        print(f"killed before, now {now}: {name}")
+    now = {name: verdict.outcome for name, verdict in verdicts.items()}
+    killed = [name for name, verdict in before.items() if verdict["outcome"] == "killed"]
+    lost = {name: now.get(name, "no longer in the list") for name in killed if name in now or name not in known}
+    lost = {name: outcome for name, outcome in lost.items() if outcome != "killed"}
+    for name, outcome in lost.items():
+        print(f"killed before, now {outcome}: {name}")
     print(f"{len(lost)} mutants lost")
     return int(bool(lost))
 
