@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import joblib
+import pandas as pd
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -45,6 +46,7 @@ from pt_active.sampling import draws as round_drawing
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "pt_active" / "pt_docs"
 PAGES = sorted(DOCS.glob("*.md"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 class Block(NamedTuple):
@@ -263,10 +265,36 @@ def test_the_page_of_the_api_is_that_of_the_docstrings():
     assert {name.split(".")[0] for names in api.NAMES.values() for name in names.split()} >= set(pt_active.__all__)
 
 
+def of_readme(heading):
+    """The first block below a heading."""
+    return re.search(rf"^## {heading}\n+```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE).group(1)
+
+
+def test_two_commands_of_the_readme_set_everything_up():
+    for heading, last in (("Try it", "pt-active demo"), ("Test it", "-m pytest")):
+        (line,) = of_readme(heading).splitlines()
+        assert line.startswith("(python3 -m venv .venv")
+        assert line.endswith(last)
+    assert "pip install --quiet -e '.[judge]' " in of_readme("Try it")  # `pt-active judge` stands below it
+
+
+def test_the_python_of_the_readme_runs_as_printed(tmp_path, monkeypatch):
+    """In an empty namespace, as in a new notebook; with fewer queries, which is quicker."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(collection, "demo_collection", functools.partial(collection.demo_collection, queries=200))
+    names = {}
+    exec(of_readme("In PyTerrier"), names)
+    status = names["status"]
+    assert status.n_judged + status.left_out == 900
+    assert status.left_out < status.n_judged
+    assert (tmp_path / "release-7.html").is_file()
+    assert pd.read_csv(tmp_path / "judge-me.csv")["text"].notna().all()
+
+
 @pytest.mark.slow
 def test_the_readme_shows_what_the_commands_print():
     script = loaded(ROOT / "examples" / "transcript.py")
-    shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    shown = script.BLOCK.search(README)
     assert plain(script.transcript()) == plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2]))
 
 

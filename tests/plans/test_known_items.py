@@ -55,7 +55,7 @@ def test_no_look_names_a_winner_of_a_tie():
 def test_intervals_of_known_items_cover(measure):
     covered, error, stated = [], [], []
     for seed in range(12):
-        frame = relevant(1, 40, 30, seed)
+        frame = relevant(1, 40, 20, seed)
         plan, qrels = planned(frame, measure, 0.15, seed)
         found = plan.estimate(qrels)["a"]
         rank = frame.loc[frame["label"] == 1, "rank_a"]
