@@ -1,4 +1,4 @@
-"""Sampling distributions of queries and of pairs against their equations."""
+"""Sampling distributions against their equations."""
 
 import itertools
 
@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.relevance.costs import ColumnCost
-from pt_active.relevance.introspection import gaussian_introspection
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import Moments, label_moments
 from pt_active.sampling.designs import (
     DESIGNS,
-    check_design,
     defensive_share,
-    gap_distribution,
     sampling_distribution,
 )
 
@@ -192,44 +189,3 @@ def test_no_perturbed_distribution_is_better_than_the_optimal(seed, step):
     q = sampling_distribution("optimal", moments, cost, weight, defensive=0)
     others = q * np.exp(step * np.random.default_rng(seed).normal(size=(10, len(q))))
     assert (spread @ (1 / q) * (cost @ q) <= (1 / others) @ spread * (others @ cost) * (1 + 1e-12)).all()
-
-
-# --- pairs by the gaps of predictions -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("design", "exponent"), [("disagreement", 0), ("active_inf", 1), ("active_0", 2)])
-def test_gap_designs(design, exponent):
-    rng, (_, cost, p) = np.random.default_rng(11), random_instance(2, 1, queries=40)
-    f = rng.integers(0, 4, (40, 2)).astype(float)
-    gap = np.abs(f[:, 0] - f[:, 1])
-    expected = normalised(np.where(gap > 0, p * gap**exponent / np.sqrt(cost), 0.0))
-    assert_exact(gap_distribution(design, f, cost, p), expected)
-    assert_exact(gap_distribution(design, f, cost, p, defensive=0.25), 0.75 * expected + 0.25 * p)
-    # Of three, the pairs that differ share the design.
-    assert_exact(gap_distribution(design, f[:, [0, 0, 1]], cost, p), expected)
-
-
-@pytest.mark.filterwarnings("ignore:.*can never be drawn")
-@pytest.mark.parametrize(("design", "variance"), [("active_0", 0.0), ("active_inf", 1e7)])
-def test_gap_designs_are_the_limits_of_squared_errors(design, variance):
-    """[AC Deriv. 5]."""
-    f, (_, _, p) = np.random.default_rng(11).normal(size=(40, 2)), random_instance(2, 1, queries=40)
-    everything, cost = np.ones(40, dtype=bool), np.ones(40)
-    moments = gaussian_introspection(f, np.full((40, 2), variance), p, everything).moments
-    limit = sampling_distribution("optimal", moments, cost, p, defensive=0)
-    assert gap_distribution(design, f, cost, p) == pytest.approx(limit, abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("predictions", "defensive", "message"),
-    [
-        (np.zeros((9, 1)), 0.0, "there is only one"),
-        (np.ones((9, 2)), 0.0, "agree on every pair"),
-        (np.ones((9, 2)), 2, "defensive must lie between 0 and 1, got 2"),
-    ],
-)
-def test_what_gap_designs_refuse(predictions, defensive, message):
-    with pytest.raises(ValueError, match=message):
-        gap_distribution("active_0", predictions, np.ones(9), np.full(9, 1 / 9), defensive)
-    with pytest.raises(ValueError, match="unknown design 'best'; the designs are .*optimal.*disagreement.*stratified"):
-        check_design("best")

@@ -16,14 +16,18 @@ Q = np.array([0.3, 0.3, 0.2, 0.2])
 P = np.full(4, 0.25)
 
 
-def outcomes(q, cost, budget):
-    """The vectors of draw counts, int64[K, m], and their probabilities, by enumeration, except for a small rest."""
+def outcomes(q, cost, budget, drop=True):
+    """The vectors of draw counts, int64[K, m], and their probabilities, by enumeration, except for a small rest.
+
+    Without ``drop`` the rule is different: stop after the first draw with ``spent > Λ − λ_max``, and keep it.
+    """
+    limit = budget if drop else budget - max(cost)
     going, chance = np.zeros((1, len(q)), dtype=np.int64), np.ones(1)
     counts, mass = [], []
     while chance.sum() > 1e-9:
         after, probability = going[:, None] + np.eye(len(q), dtype=np.int64), chance[:, None] * q
-        ends = (after > 0) @ cost > budget
-        counts.append(going[np.nonzero(ends)[0]])
+        ends = (after > 0) @ cost > limit
+        counts.append(going[np.nonzero(ends)[0]] if drop else after[ends])
         mass.append(probability[ends])
         _, first, place = np.unique(as_numbers(after[~ends]), return_index=True, return_inverse=True)
         going, chance = after[~ends][first], np.bincount(place, weights=probability[~ends], minlength=len(first))
@@ -100,6 +104,19 @@ def test_a_number_of_draws_is_multinomial():
     error = np.sqrt(9 * q * (1 - q) / len(counts))
     assert (abs(counts.mean(axis=0) - 9 * q) < 3 * error).all()
     np.testing.assert_allclose(np.cov(counts, rowvar=False), 9 * (np.diag(q) - np.outer(q, q)), atol=0.2)
+
+
+@pytest.mark.parametrize("budget", [5.0, 7.0])
+def test_keeping_the_draw_that_ends_the_sample_is_biased(budget):
+    """By enumeration; without it the mean is unbiased: draws of a given number are exchangeable, the first is kept."""
+    value = np.array([0.0, 0.2, 0.5, 1.0])
+
+    def expected_mean(drop):
+        counts, chance = outcomes(Q, COST, budget, drop)
+        return chance @ (counts @ (P / Q * value) / counts.sum(axis=1))
+
+    assert expected_mean(drop=True) == pytest.approx(P @ value, abs=1e-5)
+    assert expected_mean(drop=False) > P @ value + 0.1
 
 
 def test_improbable_queries_are_not_waited_for():

@@ -287,7 +287,8 @@ def test_a_judge_by_hand():
     assert_allclose(model.transform(run)[["grade_0", "grade_1"]], rounded_grades(np.array(want)))
 
 
-def test_a_mixture_is_the_mean():
+def test_is_the_mean():
+    """Of a mixture, of its models."""
     names = ("prior", "logit", "votes of a judge")
     mixture = MixtureGrades(*(MODELS[name]() for name in names)).fit(RUN, QRELS)
     parts = [fitted(name).transform(UNION)[COLUMNS].to_numpy() for name in names]
