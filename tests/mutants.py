@@ -119,9 +119,9 @@ pivotal draws: holder and rival swapped above 1 [test_steps]
     (2.0 - both) < 1.0 - held: => (2.0 - both) < 1.0 - inclusion[rival]:
 document design: inclusion not given its query is open [test_document_design]
     planned / opening[query] => planned
-depths: chances move without regard to cost [test_depths]
+depths: chances move without regard to cost [test_two_phase]
     chance[other] -= moved / swing[other] => chance[other] -= moved / swing[one]
-depths: a cut query forgets that it might have stayed whole [test_depths]
+depths: a cut query forgets that it might have stayed whole [test_two_phase]
     chance[order[beyond]] = 1 - 1 / len(can) => chance[order[beyond]] = 1.0
 differences of cascades: a tenth is mixed in [test_document_design]
     MIXED_SHARE = 0.01 => MIXED_SHARE = 0.1

@@ -1,7 +1,10 @@
-"""Drawing documents: given probabilities, no overspending, and the chance that a query is opened."""
+"""Drawing documents: given probabilities, no overspending, the chance of opening, and depths drawn together."""
+
+from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
-from pt_active.sampling.two_phase import draw_documents
+from pt_active.sampling.two_phase import cut_to_budget, depth_numbers, draw_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -96,3 +99,79 @@ def test_a_budget_pays_for_openings_and_chances_stay_exact(drawing):
         assert sample.spent <= 4.0 * (1 + 1e-9)
         weight[:] = np.where(sample.drawn, 1 / np.where(sample.drawn, sample.chance(prices.every), 1.0), 0.0)
     assert (np.abs(weights.mean(axis=0) - 1) < 4 * weights.std(axis=0) / np.sqrt(draws)).all()
+
+
+DRAWS = 500
+
+
+def design_of(queries: int, seed: int, overhead: float) -> tuple[DocumentDesign, Costs, np.ndarray]:
+    """Queries of 1 to 12 documents, a fifth of which are not certain to be opened; costs, and each document's query."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 13, queries)
+    indptr = np.r_[0, np.cumsum(lengths)]
+    inclusion = np.concatenate([np.minimum(1, np.sort(rng.uniform(0, 1.2, n))[::-1]) for n in lengths])
+    opening = np.where(rng.random(queries) < 0.2, 0.6, 1.0)
+    prices = Costs(indptr, rng.uniform(0.5, 3, indptr[-1]), overhead)
+    return DocumentDesign("depth", np.arange(indptr[-1]), opening, inclusion), prices, prices.every
+
+
+@pytest.mark.parametrize(("queries", "overhead"), [(1, 0.0), (7, 0.0), (40, 2.0)])
+def test_depths_are_uniform_and_together_cost_what_is_expected(queries: int, overhead: float) -> None:
+    """What remains is the cost of about one document, however many queries there are."""
+    design, prices, query = design_of(queries, queries, overhead)
+    rng, chance = np.random.default_rng(1), design.chance(query)
+    numbers = np.array([depth_numbers(design, prices, rng) for _ in range(DRAWS)])
+    for at in (0.05, 0.3, 0.5, 0.8):
+        below = (numbers < at).mean(axis=0)
+        assert np.abs(below - at).max() < 4 * np.sqrt(at * (1 - at) / DRAWS)
+    drawn = numbers[:, query] < chance
+    assert np.abs(drawn.mean(axis=0) - chance).max() < 4 * 0.5 / np.sqrt(DRAWS)
+    spent = [prices.spent(each).sum() for each in drawn]
+    expected = prices.cost @ chance + overhead * np.maximum.reduceat(chance, prices.indptr[:-1]).sum()
+    assert np.mean(spent) == pytest.approx(expected, rel=0.02 if queries > 1 else 0.05)
+    free = [prices.spent(rng.random(queries)[query] < chance).sum() for _ in range(DRAWS)]
+    assert queries == 1 or np.std(spent) < {7: 0.35, 40: 0.1}[queries] * np.std(free)
+    assert queries != 40 or np.ptp(spent) < 4 * (prices.cost.max() + overhead)
+
+
+def test_rounding_decides_nothing_about_depths() -> None:
+    """Equal documents are the rule: their costs, their gains and the powers of 2 of both are exact ties."""
+    rng, lengths = np.random.default_rng(3), np.random.default_rng(4).integers(1, 9, 60)
+    indptr = np.r_[0, np.cumsum(lengths)]
+    inclusion = np.concatenate([np.sort(rng.choice([0.25, 0.5, 0.75, 1.0], n))[::-1] for n in lengths])
+    opening, price = np.ones(60), np.full(indptr[-1], 3.0)
+
+    def drawn(noise: np.ndarray) -> np.ndarray:
+        design = DocumentDesign("depth", np.arange(indptr[-1]), opening, np.minimum(1, inclusion * noise[0]))
+        number = depth_numbers(design, Costs(indptr, price * noise[1], 1.0), np.random.default_rng(5))
+        return number[np.repeat(np.arange(60), lengths)] < inclusion - 1e-9
+
+    exact = drawn(np.ones((2, indptr[-1])))
+    for seed in range(4):
+        noise = 1 + np.random.default_rng(seed).uniform(-1e-14, 1e-14, (2, indptr[-1]))
+        np.testing.assert_array_equal(drawn(noise), exact)
+
+
+@pytest.mark.parametrize("excess", [0.5, 1.0, 2.5, 4.0, 6.5])
+def test_every_document_stays_with_the_stated_probability_if_one_query_is_cut(excess: float) -> None:
+    """By enumeration of the query that is cut: three of them cost 7, 4 and 3, with 1 for opening each."""
+    prices = Costs(np.array([0, 4, 7, 10]), np.array([1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]), 1.0)
+    design = DocumentDesign("depth", np.arange(10), np.ones(3), np.full(10, 0.5))
+    drawn = np.arange(10) != 9
+    price = prices.spent(drawn)
+    np.testing.assert_array_equal(price, [7, 4, 3])
+    can = (price >= excess).sum()
+    if can < 2:
+        assert cut_to_budget(design, prices, drawn, excess, np.random.default_rng(0)) is None
+        return
+    stayed = np.zeros(10)
+    for which in range(can):
+        always = SimpleNamespace(choice=lambda of, which=which: of[which])
+        chance, stays = cut_to_budget(design, prices, drawn, excess, always)
+        chance = np.where(drawn, chance, 0.0)
+        stayed += stays / can
+        assert price.sum() - excess - 3 < prices.spent(stays).sum() <= price.sum() - excess
+        for a, b in itertools.pairwise(prices.indptr):
+            assert (np.diff(stays[a:b].astype(int)) <= 0).all()
+            assert (np.diff(chance[a:b]) <= 0).all()
+    np.testing.assert_allclose(chance, stayed)
