@@ -12,10 +12,8 @@ from scipy import stats
 
 from pt_active import Answers
 from pt_active.judging.files import read_labels
-from pt_active.plans.answers.report.report import Report
 from pt_active.plans.making.queries import in_drawing_order
 from pt_active.relevance.digits import GRADE_BITS
-from pt_active.showing.plots import contributions
 
 GPQA = Path(__file__).parents[3] / "shared/data/answers/gpqa_diamond_scores.csv"
 
@@ -161,23 +159,13 @@ def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_fi
     assert (shown["label"] == 1 + shown["score"].where(first_is_new, -shown["score"])).all()
 
 
-def test_the_report_of_a_preference_has_no_percentage() -> None:
-    table = made(20, better=-1.5)
-    answers = Answers(table, "preference")
-    [found] = Report.of(answers.plan(20), answers.labels(preferred(table))).differences
-    assert found.relative is None
-
-
-def test_one_score_for_all_answers_is_no_warning_and_a_chart_names_items_by_questions(tmp_path: Path) -> None:
-    table = made(30)
-    answers = Answers(table.drop(columns="score").assign(reference="the truth"))
-    plan, labels = answers.plan(40), answers.labels(table.assign(score=1))
+def test_one_score_for_all_answers_is_no_warning(tmp_path: Path) -> None:
+    answers = Answers(made(30).drop(columns="score"))
+    plan, labels = answers.plan(40), answers.labels(made(30).assign(score=1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report = plan.report(tmp_path / "report.html", asked_for(plan, labels))
     assert "one label" not in str(report.check)
-    shown = contributions(report.contributions.queries)
-    assert all(row.label.startswith("question") and "truth" not in row.label for row in shown.rows)
 
 
 def test_a_judges_score_off_the_scale_names_the_answer_and_the_option() -> None:

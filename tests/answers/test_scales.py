@@ -6,7 +6,6 @@ import pytest
 
 from pt_active import parse_measure
 from pt_active.answers.scales import ScoreScale
-from pt_active.judging.worklist import GradeNames
 from pt_active.relevance.measures import rank_form
 
 SCALES = {
@@ -29,13 +28,6 @@ def test_a_label_stands_for_its_score_in_the_measure(text: str) -> None:
     shares = scale.shares(given)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     np.testing.assert_allclose(shares @ scale.scores, given, atol=1e-12)
-
-
-def test_whole_scores_are_labels_and_others_have_names() -> None:
-    assert ScoreScale.parsed("1-5").labels(pd.Series(["5", "1"])).tolist() == [5, 1]
-    assert ScoreScale.parsed("1-5").names() == ""
-    assert GradeNames.parsed(ScoreScale.parsed("0-1:0.25").names()).grades["score 0.75"] == 3
-    assert GradeNames.parsed(ScoreScale.parsed("preference").names()).of(2) == "the first is better"
 
 
 @pytest.mark.parametrize("text", ["", "5", "1-1", "5-1", "0-1:0", "0-1:0.3", "0-2000", "good-bad"])

@@ -178,11 +178,3 @@ def test_recall_where_the_model_sees_nothing_relevant() -> None:
     view = introspection(tables, np.eye(2)[[0, 0, 0, 0]], p, proportion=True)
     assert p @ view.weight == pytest.approx([0.005])
     assert view.risk == pytest.approx([0.5])
-
-
-def test_no_pair_has_a_weight() -> None:
-    tables = label_tables(Precision(), np.zeros((3, 1)), 2, np.ones(3, dtype=bool))
-    with pytest.raises(ValueError, match="no pair has a weight"):
-        introspection(tables, np.full((3, 2), 0.5), np.full(3, 1 / 3), proportion=True)
-    with pytest.raises(ValueError, match="no pair has a weight"):
-        gaussian_introspection(np.zeros((2, 1)), np.ones((2, 1)), np.full(2, 0.5), np.zeros(2, dtype=bool))

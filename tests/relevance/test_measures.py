@@ -10,7 +10,6 @@ import shutil
 import ir_measures
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -84,15 +83,6 @@ def test_measures_are_parsed_without_what_python_3_14_dropped(monkeypatch: pytes
     for gone in ("Num", "Str", "NameConstant", "Bytes", "Ellipsis"):
         monkeypatch.delattr(ast, gone, raising=False)
     assert [measures._written(each) for each in written] == expected
-
-
-def test_pt_experiment_takes_our_measures() -> None:
-    topics = pd.DataFrame({"qid": ["t-1", "t-2", "t-3"], "query": ["x", "y", "z"]})
-    measures = [DCG @ 10, DCG(gain="linear") @ 2, ERR(max_rel=3) @ 10, ir_measures.nDCG @ 3]
-    measures += [ir_measures.RBP(p=0.5) @ 10, ir_measures.RBP(rel=1), ir_measures.nDCG(dcg="exp-log2") @ 3]
-    frame = pt.Experiment([RUN], topics, QRELS, measures, names=["run"])
-    for measure in measures:
-        assert frame[str(measure)][0] == pytest.approx(measure_values(RUN, QRELS, measure).value.mean(), abs=1e-12)
 
 
 @pytest.mark.parametrize("measure", ["RR(rel=2)@4", "Judged@2", "IPrec@0.2", "nDCG@3"])

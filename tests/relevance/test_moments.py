@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.relevance.measures import parse_measure
-from pt_active.relevance.moments import document_moments, evaluator, label_moments
+from pt_active.relevance.moments import evaluator, label_moments
 
 
 def top(ranked, cutoff):
@@ -126,15 +126,6 @@ def test_documents_of_known_grade_and_documents_that_surely_stop_the_reader():
         grades = random_grades(np.random.default_rng(certain), 5, 3)
         grades[certain] = [0, 0, 0.25, 0.75]
         assert_exact(name, ranks, grades)
-
-
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_the_measure_itself_where_labels_are_known(name):
-    rng = np.random.default_rng(4)
-    ranks, labels = random_ranks(rng, 2, 6, 5), rng.integers(0, 5, 6)
-    values = document_moments(parse_measure(name), one_query(ranks), ranks, np.eye(5)[labels], 4)
-    expected = [DEFINITIONS[name](in_order(rank, labels.tolist())) for rank in ranks]
-    np.testing.assert_allclose(values[0], expected, atol=1e-14)
 
 
 EXACT = st.sampled_from(["DCG@3", "P(rel=2)@3", "ERR(max_rel=5)@3", "ERR(max_rel=4)", "RR(rel=2)"])

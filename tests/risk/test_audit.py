@@ -35,23 +35,6 @@ def truth(frame: pd.DataFrame, loss: Loss, column: str = "a") -> float:
     return u.sum() / w.sum()
 
 
-@pytest.mark.parametrize("loss", [Accuracy(slice="long"), F1(rel=2), COSTS], ids=str)
-def test_the_truth_lies_in_a_wide_interval(frame, qrels, loss: Loss) -> None:
-    budget = 100 if loss.slice else 150
-    audit = Audit.create(frame, BOTH, loss, budget=budget, seed=5)
-    known, exact = wanted(audit, qrels), [truth(frame, loss, column) for column in BOTH.values()]
-    assert len(known) == budget
-    for estimator in (None, "snis", "difference"):
-        estimates = audit.estimate(known, estimator=estimator)
-        assert list(estimates) == ["first", "second"]
-        for found, value in zip(estimates.values(), exact, strict=True):
-            low, high = found.confidence_interval(0.9999)
-            assert low < value < high
-            assert found.basis.measure == str(loss)
-        low, high = audit.compare(known, estimator=estimator).confidence_interval(0.9999)
-        assert low - 1e-12 < exact[0] - exact[1] < high + 1e-12
-
-
 @pytest.mark.parametrize(
     ("loss", "design"),
     [
@@ -252,14 +235,6 @@ def test_only_pairs_of_the_slice_are_drawn(frame, qrels, design: str) -> None:
     pairs = Audit.create(frame, BOTH, Accuracy(slice="long"), draws=30, design=design).pairs
     assert pairs.loc[pairs["draws"] > 0, "in_slice"].all()
     assert pairs["draws"].sum() == 30
-
-
-def test_a_slice_of_one_pair_is_judged_whole(frame, qrels) -> None:
-    alone = frame.assign(long=frame.index == 7)
-    audit = Audit.create(alone, ONE, Accuracy(slice="long"), draws=200)
-    found = audit.estimate(wanted(audit, qrels))["first"]
-    assert (found.basis.n_judged, found.standard_error) == (1, 0)
-    assert found.value == truth(alone, Accuracy(slice="long"))
 
 
 def test_strata(frame, qrels) -> None:

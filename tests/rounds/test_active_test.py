@@ -268,11 +268,6 @@ def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, messag
         ActiveTest.create(frame, None, measure)
 
 
-def test_a_seed_is_at_least_0() -> None:
-    with pytest.raises(ValueError, match="seed must be at least 0"):
-        ActiveTest.create(PAIRS, None, Squared(), seed=-1)
-
-
 def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
     test, labels = in_rounds(ActiveTest.create(PAIRS, None, Accuracy(), seed=3), ["ori"], size=12)
     for measure in (Accuracy(), Recall(), AUC(), AP()):

@@ -64,12 +64,6 @@ def test_the_score_is_what_the_loss_looks_at() -> None:
     np.testing.assert_array_equal(PairInstances.of(frame_of(binary), CrossEntropy()).score(), binary[:, 1])
 
 
-def test_precision_of_nothing_is_refused() -> None:
-    test = ActiveTest.create(frame_of(np.array([[0.9, 0.1], [0.8, 0.2]])), None, Precision())
-    with pytest.raises(ValueError, match="no pair has a weight in the risk"):
-        test.next_round(1)
-
-
 @pytest.fixture(scope="module")
 def pool() -> pd.DataFrame:
     """200 pairs of grades 0–3, their labels and a slice."""

@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
-from pt_active.plans.answers.report.differences import RelativeChange
-from pt_active.plans.answers.report.headline import in_percent
 from pt_active.showing import plots
 from pt_active.showing.charts import Chart, ChartRow, Intervals
 from pt_active.showing.page import MAX_ROWS, Shown
@@ -59,12 +57,6 @@ def test_a_long_table_says_how_much_of_it_is_not_shown() -> None:
     cut, whole = Shown.of(table), Shown.of(table, most=None)
     assert (len(cut.rows), cut.more, len(whole.rows), whole.more) == (MAX_ROWS, 60 - MAX_ROWS, 60, 0)
     assert (cut.columns, cut.aligned, cut.rows[2]) == (["ranker", "the value"], [False, True], ["a", "2"])
-
-
-def test_a_share_without_an_interval_has_no_decimals() -> None:
-    assert in_percent(RelativeChange("a", 12.34, 1.0749)) == "about +107% of a's 12.3"
-    assert in_percent(RelativeChange("a", 12.34, 0.004)) == "less than 1% of a's 12.3"
-    assert in_percent(None) == ""
 
 
 def test_what_is_ready_for_json_has_no_numbers_that_json_lacks() -> None:
@@ -121,15 +113,6 @@ def test_an_interval_is_drawn_where_it_is_even_if_the_value_lies_outside_of_it()
     axes = axes_of(Intervals(rows))
     np.testing.assert_allclose(axes.lines[0].get_xdata(), [3, 1, 1])
     np.testing.assert_allclose(axes.collections[0].get_segments(), [[[0, 0], [2, 0]]])
-
-
-def test_long_names_stay_distinct() -> None:
-    names = [f"qkind = {'very ' * 8}long value {end}" for end in "ab"]
-    names += [f"{'x' * 20}{middle}{'y' * 25}" for middle in "cd"]
-    axes = axes_of(plots.estimates(pd.DataFrame({"name": names, "estimate": 0.0, "low": -1.0, "high": 1.0})))
-    labels = [label.get_text().partition("\n")[0] for label in axes.texts]
-    assert len(set(labels)) == 4
-    assert max(map(len, labels)) <= 54
 
 
 @pytest.mark.parametrize("values", [[0.0, 0.0], [-0.5, -0.2], [-0.5, 0.5]])

@@ -26,7 +26,6 @@ from pt_active import (
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import best_rank, document_features, run_features
-from pt_active.relevance.grades.learned import GRADES, usual_grades
 
 G = 3
 COLUMNS = [f"grade_{g}" for g in range(G + 1)]
@@ -247,12 +246,6 @@ def test_grades_that_never_occur_keep_some_probability(name):
     assert graded[["grade_0", "grade_1", "grade_3"]].stack().between(0, 0.01, inclusive="neither").all()
 
 
-def test_judged_and_unjudged_documents_are_counted():
-    labels = QRELS.assign(label=QRELS["label"].where(QRELS.index != 0, -1))
-    model = PriorGrades(G).fit(RUN, labels)
-    assert (model.n_judged_, model.n_unjudged_) == (len(QRELS) - 1, len(RUN) - len(QRELS) + 1)
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -315,11 +308,6 @@ TestOrderedLogitTransformer = pt.testing.transformer_test_class(MODELS["logit"])
 TestForestTransformer = pt.testing.transformer_test_class(MODELS["regressor forest"])
 TestJudgeTransformer = pt.testing.transformer_test_class(MODELS["votes of a judge"])
 TestMixtureTransformer = pt.testing.transformer_test_class(MODELS["mixture"])
-
-
-def test_the_usual_model_is_a_forest_where_documents_have_features():
-    assert GRADES[usual_grades(RUN.columns)] is OrderedLogitGrades
-    assert GRADES[usual_grades([*RUN.columns, "features"])] is ForestGrades
 
 
 def test_cold_grades_fall_with_the_rank():
