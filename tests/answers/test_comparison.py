@@ -12,6 +12,7 @@ from scipy import stats
 
 from pt_active import Answers
 from pt_active.judging.files import read_labels
+from pt_active.plans.answers.report.report import Report
 from pt_active.plans.making.queries import in_drawing_order
 from pt_active.relevance.digits import GRADE_BITS
 
@@ -159,12 +160,12 @@ def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_fi
     assert (shown["label"] == 1 + shown["score"].where(first_is_new, -shown["score"])).all()
 
 
-def test_one_score_for_all_answers_is_no_warning(tmp_path: Path) -> None:
+def test_one_score_for_all_answers_is_no_warning() -> None:
     answers = Answers(made(30).drop(columns="score"))
     plan, labels = answers.plan(40), answers.labels(made(30).assign(score=1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = plan.report(tmp_path / "report.html", asked_for(plan, labels))
+        report = Report.of(plan, asked_for(plan, labels))
     assert "one label" not in str(report.check)
 
 
