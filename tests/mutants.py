@@ -353,7 +353,7 @@ savings: of the budget needed [test_replay]
     np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
 # Files, tools and pages
 stored tables: a changed table is read [test_damage]
-    if hashlib.sha256(content).hexdigest() != digest => if not content
+    if hashlib.sha256(content).hexdigest() != known => if not content
 TREC files: a wrong line after blank ones has the number of the one before [test_trec]
     np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1 => np.flatnonzero(np.diff(ends, prepend=-1) > 1)
 tables: cells in a column without a name [test_tables]
@@ -392,7 +392,7 @@ charts: the ways to sample change their order [test_charts]
     known.groupby(["level", "design"], sort=False) => known.groupby(["level", "design"])
 # Units, looks and forecasts
 cut plans: a plan that was cut twice says what the second began with [plans/answers/test_gaps]
-    (manifest.cut or cut).of => cut.of
+    before.of if before else of, to => of, to
 order of documents: later rounds come among the earlier [plans/answers/test_gaps]
     place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]

@@ -36,8 +36,8 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.losses import Loss
 from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
+from pt_active.risk.audit import AuditArguments, draw_pairs
 from pt_active.risk.judged import JudgedPairs
-from pt_active.risk.kept import AuditArguments, draw_pairs
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.designs import default_defensive, suits_single_risks
 

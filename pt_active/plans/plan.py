@@ -15,7 +15,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, some, truth_value, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, number, positive, some, truth_value, whole_number
 from pt_active.frames.columns import grade_columns, query_columns
 from pt_active.frames.progress import working
 from pt_active.frames.qrels import checked_qrels
@@ -48,11 +48,11 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import missing_policy, plan_status, with_worst
 from pt_active.plans.making.documents import extended, first_round
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
-from pt_active.plans.making.kept import Kept, PlanTables, check_extendable, in_words
+from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts
-from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
+from pt_active.plans.making.pool import Pool, graded_frame, graded_pool, traffic_told
 from pt_active.plans.making.queries import (
     DESIGN,
     extended_by_queries,
@@ -71,6 +71,9 @@ from pt_active.showing.plots import budgets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_MAX_NAMED_RANKERS = 10
+"""If a plan has more rankers, their number is printed instead of their names."""
 
 _SECOND_TEST = (
     "another sample after the parts of a plan is a second test: its answer holds only if nobody has looked before"
@@ -244,7 +247,14 @@ class Plan(Kept[PlanTables]):
                 to judge.
         """
         budget = positive("budget", budget)
-        check_extendable(self.tables)
+        made = self.tables.manifest
+        if made.cut:
+            raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
+        if made.later_rankers:
+            later = some(made.later_rankers)
+            raise ValueError(f"extend the plan as it was made, and add {later} to the extended one")
+        if made.census:
+            raise ValueError("nothing is left that can change the estimate: all is known, or drawn")
         if in_parts(self.tables):
             warnings.warn(_SECOND_TEST, stacklevel=3)
         tables = (extended if self.tables.rounds else extended_by_queries)(self.tables, budget)
@@ -486,17 +496,15 @@ class Plan(Kept[PlanTables]):
         labels, said, given = labels_and_said(self.tables, qrels, records, policy)
         if every:
             check_pairs_asked(looks, margin)
-        pair = (0, 1) if every else self._pair(first, second)
+        pair: tuple[int, ...] = (0, 1)[: len(self.rankers)]
+        if not every and len(self.rankers) > 1:
+            pair = named_pair(self.rankers, first, second, or_all=False)
         question = Question(pair, self.measure, looks, margin, confidence, policy != "error", queries, clusters)
         with working("looking at the labels"):
             if every:
                 return pair_status(self.tables, labels, question, records).with_said(said, given)
             state = plan_status(self.tables, labels, question, records).with_said(said, given)
             return with_worst(state, self.tables, as_qrels(qrels, records), question, records)
-
-    def _pair(self, first: str | None, second: str | None) -> tuple[int, ...]:
-        """The two rankers that are compared, or the only one."""
-        return named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
 
     def gate(
         self,
@@ -534,7 +542,12 @@ class Plan(Kept[PlanTables]):
         looks = looks_asked(self.tables, looks)
         policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
         records = records_given(qrels, records)
-        self._check_planned_for(pair)
+        # Where the plan never asks, the model alone would decide.
+        if later := {self.rankers[each] for each in pair} & set(self.tables.manifest.later_rankers):
+            raise ValueError(
+                f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
+                "it, and a new plan with the two rankers decides"
+            )
         if looks is None and self.tables.manifest.cut and not has_order(self.tables):
             raise ValueError(
                 "the plan was cut to what is judged, so a look at its end is one of many: ask the plan that was drawn, "
@@ -545,14 +558,6 @@ class Plan(Kept[PlanTables]):
         gate = gate_of(self.tables, labels, question, asked, records).with_said(said, given)
         worst = with_worst(gate.status, self.tables, as_qrels(qrels, records), question, records)
         return dataclasses.replace(gate, status=worst)
-
-    def _check_planned_for(self, pair: tuple[int, int]) -> None:
-        """Raise if a ranker came after the plan: where the plan never asks, the model alone would decide."""
-        if later := {self.rankers[each] for each in pair} & set(self.tables.manifest.later_rankers):
-            raise ValueError(
-                f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
-                "it, and a new plan with the two rankers decides"
-            )
 
     def report(
         self,
@@ -611,7 +616,36 @@ class Plan(Kept[PlanTables]):
         return "; ".join(filter(None, (single_rankers_caution(self.tables), interval_caution(self.tables))))
 
     def __str__(self) -> str:
-        return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))
+        tables, pool, made = self.tables, self.tables.pool, self.tables.manifest
+        counts, arguments, cut, unit = made.counts, made.arguments, made.cut, made.arguments.unit
+        rounds, names = len(tables.rounds), pool.names
+        longer = bool(made.rounds) and made.rounds[-1].assessments > counts.assessments
+        again = f" in round {rounds}" if rounds > 1 else ""
+        if made.extensions and not cut:
+            again = f" in extension {len(made.extensions)}"
+        documents = how_many("more document" if longer else "document", counts.assessments)
+        queries = how_many("query", tables.assessments["qid"].nunique())
+        repeated = f"{how_many('draw', counts.draws)}, " if arguments.replace else ""
+        kind = "census" if made.census else f"{repeated}design: {arguments.design}"
+        whole = f"the whole pool of {how_many('query', counts.queries)}"
+        traffic = traffic_told(pool.queries, pool.query_weight)
+        opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
+        rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
+        lines = [
+            f"Plan for {tables.named()} of {rankers}",
+            f"judge     {documents} of {queries}{again} ({kind})",
+            f"cost      {made.spent:.6g} of {made.pool_cost:.6g}{unit} for {whole}{traffic}{opening}",
+        ]
+        seen = np.isfinite(pool.document_cost)
+        if rounds and (useless := int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())):
+            lines.append(f"saved     {useless} of {how_many('document', int(seen.sum()))} cannot change the result")
+        if cut:
+            lines.append(f"cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged")
+        if made.choice and not (made.census or cut or made.extensions or rounds > 1 or longer):
+            lines.append(f"chosen    {made.choice}")
+        if self.caution:
+            lines.append(f"caution   {self.caution}")
+        return visible("\n  ".join(lines))
 
 
 def _usual(

@@ -2,27 +2,188 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
+from typing import Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, number, positive, truth_value, whole_number
-from pt_active.frames.qrels import check_policy
+from pt_active.frames.clocks import clocks
+from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, missing_pairs
+from pt_active.frames.strays import stray_labels
 from pt_active.frames.visible import visible
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import Kept
+from pt_active.plans.making.manifest import Provenance, digest, from_json
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
-from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
-from pt_active.risk.kept import AuditArguments, AuditTables, audit_of
+from pt_active.relevance.digits import believed
+from pt_active.relevance.losses import Loss, described, from_description
+from pt_active.risk.judged import JudgedPairs, real_qrels, usual_estimator
 from pt_active.risk.pairs import Pairs
-from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
+from pt_active.sampling import designs
+from pt_active.sampling.chances import UNIFORM
+from pt_active.sampling.designs import (
+    GAP_DESIGNS,
+    STRATIFIED,
+    check_design,
+    default_defensive,
+    gap_distribution,
+    suits_single_risks,
+)
+from pt_active.sampling.draws import DEFAULT_STRATA, allocation, draw_number, draw_strata, draw_to_budget, strata_by
+from pt_active.sampling.sample import Sample
 
 DESIGN = "optimal"  # The default design
+
+_NO_STRATUM = -1  # The value of the column ``stratum`` if the pairs were not drawn from strata
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditArguments:
+    """The arguments of ``Audit.create``."""
+
+    predictions: dict[str, str] = field(default_factory=dict)  # name of a predictor → its column
+    cost: str = ""  # the ``repr`` of the cost
+    budget: float | None = None  # None if a number of draws was given
+    draws: int | None = None  # None if a budget was given
+    design: str
+    defensive: float = 0.0  # share of plain random sampling in the design
+    replace: bool = False  # whether a pair can be drawn more than once
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class AuditCounts:
+    """Sizes of the pool (pairs, queries) and of the sample (draws, which may repeat a pair, and pairs to label)."""
+
+    pairs: int
+    queries: int
+    draws: int
+    assessments: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditManifest(Provenance):
+    """Everything that is needed to repeat an audit, and to check that the result is the same."""
+
+    arguments: AuditArguments
+    loss: dict[str, Any]  # the name of its class, and its arguments
+    predictors: tuple[str, ...]
+    census: bool  # whether all pairs are to be labelled
+    counts: AuditCounts
+    spent: float
+    pool_cost: float  # of labelling the whole pool
+    inputs: dict[str, str] = field(default_factory=dict)  # the digest of the frame
+
+
+@dataclass(frozen=True)
+class AuditTables:
+    """What an audit holds."""
+
+    KIND: ClassVar[str] = "audit"
+
+    pairs: Pairs
+    sample: Sample
+    assessments: pd.DataFrame  # the pairs to label: qid, docno (+ query, text), inclusion
+    manifest: AuditManifest
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """All pairs: ``qid, docno``, predictions, grades, cost, probabilities under the design, numbers of draws."""
+        pairs, sample = self.pairs, self.sample
+        columns: dict[str, Any] = _columns("prediction", pairs.names, pairs.predictions)
+        columns |= _columns("variance", pairs.names[: pairs.variances.shape[1]], pairs.variances)
+        columns |= _columns("grade", range(pairs.grades.shape[1]), pairs.grades)
+        stratum = _NO_STRATUM if sample.stratum is None else sample.stratum
+        columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": stratum}
+        return pairs.keys.assign(**columns, **sample.columns(pairs.weight))
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The tables on disk: all pairs, and those to label."""
+        return {"pairs": self.table, "assessments": self.assessments}
+
+    @classmethod
+    def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
+        """The content of the tables that `frames` made, and of the values of the manifest."""
+        manifest, table = from_json(AuditManifest, values), frames["pairs"]
+        predictions, grades, variances = (
+            np.ascontiguousarray(table.filter(regex=f"^{kind}_"), dtype=np.float64)
+            for kind in ("prediction", "grade", "variance")
+        )
+        columns = ("in_slice", "cost", "prob", "draws", "inclusion", "stratum")
+        member, cost, q, draws, inclusion, stratum = (table[name].to_numpy() for name in columns)
+        known = table[["qid", "docno"]], manifest.predictors, predictions, grades, variances, member, cost
+        kept = None if (stratum == _NO_STRATUM).all() else stratum
+        pairs = Pairs(*known, from_description(manifest.loss))
+        sample = Sample.from_columns(q, draws, inclusion, manifest.census, stratum=kept)
+        return cls(pairs, sample, frames["assessments"], manifest)
+
+
+def _columns(kind: str, names: Iterable[object], values: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns of a matrix, by their names."""
+    return {f"{kind}_{name}": column for name, column in zip(names, values.T, strict=True)}
+
+
+def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
+    """Draw pairs to a budget, or a number of them, in the order of ``U/q`` if without replacement [theory 6]."""
+    budget, draws, replace = arguments.budget, arguments.draws, arguments.replace
+    if (budget is None) == (draws is None):
+        raise ValueError("pass either budget= or draws=, and not both")
+    # The order and the names of predictors change nothing.
+    predicted = np.sort(pairs.predictions, axis=1), pairs.grades, np.sort(pairs.variances, axis=1)
+    seed = arguments.seed, believed(pairs.keys, np.hstack(predicted))
+    rng = np.random.default_rng(seed)
+    if arguments.design == STRATIFIED:
+        return _draw_strata(pairs, draws, replace, rng)
+    q = _distribution(pairs, arguments.design, arguments.defensive)
+    uniform = -np.expm1(-clocks(seed, pairs.keys["qid"], pairs.keys["docno"]))
+    if budget is None:
+        return draw_number(q, pairs.weight, draws or 0, rng, replace, uniform, UNIFORM)
+    dearest = pairs.cost[q > 0].max()
+    if positive("budget", budget) < dearest:
+        raise ValueError(
+            f"budget {budget:g} does not pay for the dearest pair, which costs {dearest:g}, so it could never be "
+            "judged and estimates would be biased; raise the budget"
+        )
+    return draw_to_budget(q, pairs.weight, pairs.cost, float(budget), rng, replace, uniform, UNIFORM)
+
+
+def _distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
+    if design not in GAP_DESIGNS:
+        uniform = pairs.uniform_introspection().moments if designs.needs_uniform_grades(design) else None
+        moments = pairs.introspection.moments
+        return designs.sampling_distribution(design, moments, pairs.cost, pairs.weight, defensive, uniform)
+    if not all(pairs.known_differences(a, b) for a, b in combinations(range(len(pairs.names)), 2)):
+        raise ValueError(
+            f"the design {design!r} leaves out pairs where the predictors agree, but those count in {pairs.loss}, "
+            "whose weights depend on labels or predictions"
+        )
+    return gap_distribution(design, pairs.predictions, pairs.cost, pairs.weight, defensive)
+
+
+def _draw_strata(pairs: Pairs, draws: int | None, replace: bool, rng: np.random.Generator) -> Sample:
+    if draws is None or replace:
+        raise ValueError(
+            f"the design {STRATIFIED!r} draws a number of pairs, each once: pass draws=, not budget= or replace="
+        )
+    if len(pairs.names) > 1:
+        raise ValueError(f"the design {STRATIFIED!r} is for one predictor, not {len(pairs.names)}")
+    moments = pairs.introspection.moments
+    mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
+    stratum = strata_by(mean, DEFAULT_STRATA)
+    drawn = allocation(stratum, mean, variance, min(draws, len(stratum)))
+    inclusion = (drawn / np.bincount(stratum))[stratum]
+    rows = np.flatnonzero(draw_strata(stratum, drawn, rng))
+    once, census = np.ones(len(rows), dtype=np.int64), len(rows) == len(stratum)
+    return Sample(rows, once, inclusion[rows], census=census, q=inclusion / inclusion.sum(), stratum=stratum)
 
 
 class Audit(Kept[AuditTables]):
@@ -94,7 +255,20 @@ class Audit(Kept[AuditTables]):
             replace=replace,
             seed=seed,
         )
-        return cls._of(audit_of(pairs, arguments, frame))
+        sample = draw_pairs(pairs, arguments)
+        manifest = AuditManifest(
+            inputs={"frame": digest(frame)},
+            arguments=arguments,
+            loss=described(pairs.loss),
+            predictors=pairs.names,
+            census=sample.census,
+            counts=AuditCounts(len(pairs.keys), pairs.keys["qid"].nunique(), int(sample.draws), len(sample.rows)),
+            spent=float(pairs.cost[sample.rows].sum()),
+            pool_cost=float(pairs.cost.sum()),
+        )
+        inclusion = np.nan if sample.repeated else sample.expected
+        wanted = pairs.frame.iloc[sample.rows].reset_index(drop=True).assign(inclusion=inclusion)
+        return cls._of(AuditTables(pairs, sample, wanted, manifest))
 
     @property
     def loss(self) -> Loss:
@@ -208,9 +382,31 @@ class Audit(Kept[AuditTables]):
         Raises:
             ValueError: If the policy is unknown or the labels do not fit the audit.
         """
+        pairs, sample = self.tables.pairs, self.tables.sample
+        check_policy(missing)
+        keys = pairs.keys.iloc[sample.rows]
+        known = real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
+        label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
+        absent = np.isnan(label)
+        lacking = np.zeros(len(pairs.keys), dtype=bool)
+        lacking[sample.rows] = absent
+        strays = stray_labels(pairs.keys, lacking, known)
+        without = missing_pairs(keys, absent, missing, "pair", strays=strays)
+        basis = Basis.of(
+            sample,
+            pairs.weight,
+            measure=str(pairs.loss),
+            n_queries=keys["qid"].nunique(),
+            n_judged=int((~absent).sum()),
+            missing=without,
+            missing_policy=missing,
+            ignored=ignored,
+            unknown=strays,
+            level="pair",
+        )
         design = self.tables.manifest.arguments.design
-        for_differences = len(self.predictors) > 1 and not suits_single_risks(design)
-        return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing, for_differences)
+        for_differences = len(pairs.names) > 1 and not suits_single_risks(design)
+        return JudgedPairs(pairs.names, basis, pairs, sample, label, for_differences)
 
     def __str__(self) -> str:
         manifest, counts, arguments = self.tables.manifest, self.tables.manifest.counts, self.tables.manifest.arguments

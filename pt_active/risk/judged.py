@@ -11,13 +11,8 @@ import pandas as pd
 
 from pt_active.frames.columns import check_pairs, finite_numbers, with_string_ids
 from pt_active.frames.qrels import (
-    check_policy,
-    checked_qrels,
-    drawn_labels,
     label_columns,
-    missing_pairs,
 )
-from pt_active.frames.strays import stray_labels
 from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named
 from pt_active.inference.label_model import surprise
 from pt_active.inference.ratios import (
@@ -223,33 +218,7 @@ def usual_estimator(sample: Sample) -> str:
     return ESTIMATOR if sample.stratum is None else STRATIFIED
 
 
-def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str, for_differences: bool) -> JudgedPairs:
-    """Match labels to the drawn pairs."""
-    check_policy(missing)
-    keys = pairs.keys.iloc[sample.rows]
-    known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
-    label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
-    absent = np.isnan(label)
-    lacking = np.zeros(len(pairs.keys), dtype=bool)
-    lacking[sample.rows] = absent
-    strays = stray_labels(pairs.keys, lacking, known)
-    without = missing_pairs(keys, absent, missing, "pair", strays=strays)
-    basis = Basis.of(
-        sample,
-        pairs.weight,
-        measure=str(pairs.loss),
-        n_queries=keys["qid"].nunique(),
-        n_judged=int((~absent).sum()),
-        missing=without,
-        missing_policy=missing,
-        ignored=ignored,
-        unknown=strays,
-        level="pair",
-    )
-    return JudgedPairs(pairs.names, basis, pairs, sample, label, for_differences)
-
-
-def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:
+def real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:
     """``qid, docno, label`` with string ids, each pair once, and labels that are real numbers."""
     known = with_string_ids(label_columns(qrels)).drop_duplicates()
     known = known.assign(label=finite_numbers(known, "label"))

@@ -38,7 +38,7 @@ from pt_active.relevance import measures
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.losses import LOSSES
-from pt_active.rounds.kept import STRATEGIES
+from pt_active.rounds.active_test import STRATEGIES
 from pt_active.sampling import designs
 from pt_active.sampling import drawings as document_drawings
 from pt_active.sampling import draws as round_drawing

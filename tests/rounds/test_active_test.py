@@ -32,8 +32,8 @@ from pt_active.rounds import (
     Squared,
     ZeroOne,
 )
+from pt_active.rounds.active_test import STRATEGIES
 from pt_active.rounds.instances import QueryInstances
-from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling.chances import defended, inclusion_probabilities
 from pt_active.sampling.designs import sampling_distribution
 from pt_active.sampling.draws import ROUND_DRAWINGS

@@ -13,8 +13,8 @@ from pt_active.frames.qrels import checked_qrels, label_columns, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.queries import has_order
-from pt_active.plans.making.sampled import place_of, wanted_documents
+from pt_active.plans.making.queries import has_order, place_of
+from pt_active.plans.making.sampled import wanted_documents
 from pt_active.relevance.measures import check_minus_ones
 
 NO_LABEL = "no label"

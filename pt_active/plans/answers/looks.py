@@ -24,8 +24,7 @@ from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_doc
 from pt_active.plans.answers.sequence import UnitSequence, everything_of, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.parts import in_parts, rounds_of_parts
-from pt_active.plans.making.queries import has_order
-from pt_active.plans.making.sampled import place_of
+from pt_active.plans.making.queries import has_order, place_of
 from pt_active.relevance.measures import has_rank_form
 
 _MAX_COMPLETIONS = 32

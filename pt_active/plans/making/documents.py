@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
 
 import ir_measures.measures as irm
 import numpy as np
@@ -21,7 +20,7 @@ from pt_active.inference.rounds import (
     pool_sizes,
 )
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntry, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntry
 from pt_active.plans.making.pool import Pool, graded_pool, query_design, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
@@ -100,15 +99,7 @@ def first_round(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**round_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample.drawn, drawn.sample.chance(pool.query_of_document), source.frame)
-    spent, census = drawn.sample.spent, drawn.certain
-    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
-    manifest = replace(manifest, rounds=(round_entry(drawn, budget),))
-    return PlanTables(pool, queries, assessments, manifest, (drawn,))
-
-
-def round_entry(drawn: Round, budget: float) -> RoundEntry:
-    """The record of a round."""
-    return RoundEntry(budget, drawn.sample.spent, int(drawn.sample.drawn.sum()), drawn.expected)
+    return PlanTables.new(source, arguments, queries, assessments, drawn.certain, (drawn,))
 
 
 def clock_of(pool: Pool, seed: Seed, stage: int) -> np.ndarray:
@@ -136,11 +127,6 @@ def round_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
     return columns | {"q_inclusion": inclusion, "q_prob": drawn.sample.design.opening}
 
 
-def rounds_judged(rounds: Sequence[Round], label: np.ndarray) -> int:
-    """The number of rounds that are fully judged, up to the first that is not; ``label`` is int64[N]."""
-    return sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))
-
-
 def extended(tables: PlanTables, budget: float) -> PlanTables:
     """A plan that goes on in its order, or one with another sample that is drawn by the same grades."""
     if tables.rounds[-1].sample.priority is not None:
@@ -151,7 +137,7 @@ def extended(tables: PlanTables, budget: float) -> PlanTables:
     not_empty(new.sample.drawn)
     fresh = new.sample.drawn & ~judged_before(tables.rounds)
     new = replace(new, sample=replace(new.sample, spent=float(graded.prices.spent(fresh).sum())))
-    return _with_rounds(tables, [*tables.rounds, new], [*tables.manifest.rounds, round_entry(new, budget)], fresh)
+    return _with_rounds(tables, [*tables.rounds, new], [*tables.manifest.rounds, RoundEntry.of(new, budget)], fresh)
 
 
 def graded_of(tables: PlanTables) -> GradedPool:
@@ -181,18 +167,15 @@ def _continued(tables: PlanTables, more: float) -> PlanTables:
     new = replace(last, sample=order.drawn_to(budget), expected=expected_of(tables, at(order.design, threshold)))
     added = new.sample.drawn & ~last.sample.drawn
     not_empty(added)
-    return _with_rounds(tables, [new], [round_entry(new, budget)], added)
+    return _with_rounds(tables, [new], [RoundEntry.of(new, budget)], added)
 
 
 def _with_rounds(
-    tables: PlanTables, drawn: Sequence[Round], rounds: Sequence[RoundEntry], fresh: np.ndarray
+    tables: PlanTables, drawn: Sequence[Round], entries: Sequence[RoundEntry], fresh: np.ndarray
 ) -> PlanTables:
-    """The plan with other rounds in its tables and manifest; people judge what is new, bool[N]."""
-    manifest, pool, new = tables.manifest, tables.pool, drawn[-1]
+    """The plan with other rounds; people judge what is new, bool[N]."""
+    pool, new = tables.pool, drawn[-1]
     assessments = worklist(pool, fresh, new.sample.chance(pool.query_of_document))
-    number, queries = len(assessments), int(assessments["qid"].nunique())
-    counts = replace(manifest.counts, sampled_queries=queries, draws=number, assessments=number)
-    spent, census = float(sum(each.spent for each in rounds)), manifest.census or new.certain
-    manifest = replace(manifest, rounds=tuple(rounds), counts=counts, spent=spent, census=census)
-    queries_now = tables.queries.assign(**round_columns(pool, new))
-    return replace(tables, queries=queries_now, assessments=assessments, manifest=manifest, rounds=tuple(drawn))
+    queries = tables.queries.assign(**round_columns(pool, new))
+    longer = replace(tables, queries=queries, assessments=assessments, rounds=tuple(drawn))
+    return longer.counted(tables.manifest.census or new.certain, rounds=tuple(entries))

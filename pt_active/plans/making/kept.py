@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import ir_measures.measures as irm
 import numpy as np
@@ -21,19 +21,23 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.atomic import new_folder
-from pt_active.frames.checks import file_path, how_many, shown, some
+from pt_active.frames.checks import file_path, how_many, shown
 from pt_active.frames.progress import working
 from pt_active.frames.worklists import write_assessments
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import (
     FORMAT_VERSION,
+    Counts,
     Manifest,
+    PlanArguments,
+    PlanSource,
     Provenance,
     RoundEntry,
+    digest,
     digest_of,
     from_json,
 )
-from pt_active.plans.making.pool import Pool, traffic_told
+from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 from pt_active.showing.printed import Printed, plain
@@ -43,8 +47,7 @@ MANIFEST = "manifest.json"
 DIGESTS = "sha256"
 """The key of the manifest that holds the SHA-256 of each file."""
 
-_MAX_NAMED_RANKERS = 10
-"""If a plan has more rankers, their number is printed instead of their names."""
+_CHANGED = "is not as it was saved (its SHA-256 differs)"
 
 
 def write(folder: Path, kind: str, manifest: Provenance, frames: Mapping[str, pd.DataFrame]) -> None:
@@ -68,33 +71,27 @@ def check(folder: Path, kind: str) -> tuple[dict[str, bytes], dict[str, Any]]:
     def damaged(how: str) -> ValueError:
         return ValueError(f"the {kind} at {folder} is damaged: {how}; restore the folder from a copy, or {again}")
 
-    def bytes_of(file: str) -> bytes:
+    def part(file: str, form: Callable[[bytes], Any] = bytes) -> Any:
         try:
-            return (folder / file).read_bytes()
-        except OSError as error:
+            return form((folder / file).read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
             raise damaged(f"{file} cannot be read ({error})") from error
 
-    text = bytes_of(MANIFEST)
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise damaged(f"{MANIFEST} cannot be read ({error})") from error
+    values = part(MANIFEST, json.loads)
     if not isinstance(values, dict) or "format_version" not in values:
         raise damaged(f"{MANIFEST} lacks format_version")
-    if values.get("kind") != kind:
-        raise ValueError(f"what is kept at {folder} is of the kind {values.get('kind')!r}; {kind!r} is needed")
-    if values["format_version"] != FORMAT_VERSION:
-        raise ValueError(
-            f"the {kind} at {folder} is in format {shown(values['format_version'])}, as its {MANIFEST} says; this "
-            f"version reads format {FORMAT_VERSION}: {again}"
-        )
+    if (found := values.get("kind")) != kind:
+        raise ValueError(f"what is kept at {folder} is of the kind {found!r}; {kind!r} is needed")
+    if (found := values["format_version"]) != FORMAT_VERSION:
+        said = f"the {kind} at {folder} is in format {shown(found)}, as its {MANIFEST} says"
+        raise ValueError(f"{said}; this version reads format {FORMAT_VERSION}: {again}")
     digests, files = values.get(DIGESTS), {}
     if not isinstance(digests, dict) or digests.pop(MANIFEST, "") != digest_of(values):
-        raise damaged(f"{MANIFEST} is not as it was saved (its SHA-256 differs)")
-    for file, digest in digests.items():
-        files[file] = content = bytes_of(file)
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise damaged(f"{file} is not as it was saved (its SHA-256 differs)")
+        raise damaged(f"{MANIFEST} {_CHANGED}")
+    for file, known in digests.items():
+        files[file] = content = part(file)
+        if hashlib.sha256(content).hexdigest() != known:
+            raise damaged(f"{file} {_CHANGED}")
     return files, values
 
 
@@ -104,28 +101,7 @@ def read(folder: Path, kind: str) -> tuple[dict[str, pd.DataFrame], dict[str, An
     return {file.removesuffix(".parquet"): pd.read_parquet(io.BytesIO(files[file])) for file in files}, values
 
 
-class Content(Protocol):
-    """What is kept of a plan, an audit or an active test."""
-
-    KIND: ClassVar[str]
-
-    @property
-    def manifest(self) -> Provenance:
-        """How it was made."""
-
-    @property
-    def assessments(self) -> pd.DataFrame:
-        """What people judge."""
-
-    def frames(self) -> dict[str, pd.DataFrame]:
-        """Its tables, by the names of their files."""
-
-    @classmethod
-    def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
-        """Make it again from its tables and the values of its manifest."""
-
-
-Tables = TypeVar("Tables", bound=Content)
+Tables = TypeVar("Tables")
 
 
 class Kept(Printed, pt.Artifact, Generic[Tables]):
@@ -156,7 +132,7 @@ class Kept(Printed, pt.Artifact, Generic[Tables]):
     @property
     def manifest(self) -> dict[str, Any]:
         """Versions, arguments with the seed, what was drawn and what it costs, and digests of the inputs."""
-        return dict(plain(self.tables.manifest))
+        return dict(plain(cast(Any, self.tables).manifest))
 
     @property
     def assessments(self) -> pd.DataFrame:
@@ -164,7 +140,7 @@ class Kept(Printed, pt.Artifact, Generic[Tables]):
 
         They are sorted by qid and docno, so that the order reveals nothing about any ranking.
         """
-        return self.tables.assessments.copy()
+        return cast(Any, self.tables).assessments.copy()
 
     @classmethod
     def load(cls, path: str | Path, **kwargs: Any) -> Self:
@@ -193,7 +169,7 @@ class Kept(Printed, pt.Artifact, Generic[Tables]):
             raise FileExistsError(f"{path} exists; choose another folder for the {type(self).__name__.lower()}")
         if not path.parent.is_dir():
             raise FileNotFoundError(f"the folder {path.parent} does not exist")
-        tables = self.tables
+        tables: Any = self.tables
         with working(f"saving {path}"), new_folder(path) as folder:
             write(folder, tables.KIND, tables.manifest, tables.frames())
             meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
@@ -251,6 +227,38 @@ class PlanTables:
         depth = self.pool.ranks[:runs].max(initial=0)
         return f"{measure} in the pool (top {depth} of {how_many('run', runs)})"
 
+    @classmethod
+    def new(
+        cls,
+        source: PlanSource,
+        arguments: PlanArguments,
+        queries: pd.DataFrame,
+        assessments: pd.DataFrame,
+        census: bool,
+        rounds: tuple[Round, ...] = (),
+    ) -> Self:
+        """A new plan, of queries or of one round of documents."""
+        pool, topics, keys = source.pool, source.topics, assessments[["qid", "docno"]]
+        draws = keys["qid"].map(queries.set_index("qid")["q_draws"]).astype("int64")
+        manifest = Manifest(
+            arguments=arguments,
+            rankers=pool.names,
+            pool_cost=float(pool.query_cost.sum()),
+            inputs={"pool": digest(source.frame), "topics": None if topics is None else digest(topics)},
+            choice=source.choice,
+            drawn=digest(keys.assign(draws=draws)),
+        )
+        entries = tuple(RoundEntry.of(each, float(arguments.budget or 0)) for each in rounds)
+        return cls(pool, queries, assessments, manifest, rounds).counted(census, rounds=entries)
+
+    def counted(self, census: bool, **changes: Any) -> Self:
+        """The plan with other entries in its manifest, which then counts what was drawn and what that costs."""
+        manifest, pool, draws = replace(self.manifest, **changes), self.pool, self.queries["q_draws"].to_numpy()
+        spent = sum(each.spent for each in manifest.rounds) if self.rounds else pool.query_cost[draws > 0].sum()
+        sizes = len(self.queries), len(pool.docno), len(pool.names)
+        counts = Counts(*sizes, int((draws > 0).sum()), int(draws.sum()), len(self.assessments))
+        return replace(self, manifest=replace(manifest, counts=counts, spent=float(spent), census=census))
+
     def frames(self) -> dict[str, pd.DataFrame]:
         """The tables on disk: the pool, the queries, what people judge, and each round."""
         frames = {"documents": self.pool.document_frame(), "queries": self.queries, "assessments": self.assessments}
@@ -284,53 +292,6 @@ def _round_of(pool: Pool, frame: pd.DataFrame, design: str, entry: RoundEntry) -
     planned, opening = (column[name][pool.indptr[:-1]] for name in ("planned_opening", "opening"))
     order = np.argsort(column["place"], kind="stable")[np.count_nonzero(column["place"] < 0) :]
     drawn_from = DocumentDesign(design, order, planned, column["inclusion"], column.get("rate"))
-    sample = TwoPhase(drawn_from, Sample.once(opening), column["drawn"], float(entry.spent), column.get("priority"))
-    return Round(sample, pool.grades, float(entry.expected_variance))
-
-
-def check_extendable(tables: PlanTables) -> None:
-    """Raise if nothing is left to judge, or the plan is not as it was drawn."""
-    if tables.manifest.cut:
-        raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
-    if later := tables.manifest.later_rankers:
-        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
-    if tables.manifest.census:
-        raise ValueError("nothing is left that can change the estimate: all is known, or drawn")
-
-
-def in_words(tables: PlanTables) -> str:
-    """A plan as printed: what it asks for and what that costs."""
-    manifest, counts, arguments = tables.manifest, tables.manifest.counts, tables.manifest.arguments
-    repeated = f"{how_many('draw', counts.draws)}, " if arguments.replace else ""
-    kind = "census" if manifest.census else f"{repeated}design: {arguments.design}"
-    rounds, unit = len(tables.rounds), arguments.unit
-    again, queries = f" in round {rounds}" if rounds > 1 else "", counts.sampled_queries
-    if manifest.extensions and not manifest.cut:
-        again, queries = f" in extension {len(manifest.extensions)}", manifest.extensions[-1].queries
-    longer = manifest.rounds and manifest.rounds[-1].assessments > counts.assessments
-    what = "more document" if longer else "document"
-    judge = f"{how_many(what, counts.assessments)} of {how_many('query', queries)}"
-    names = tables.pool.names
-    rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
-    cut = manifest.cut
-    cut_line = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
-    as_made = not (manifest.census or cut or manifest.extensions or rounds > 1 or longer)
-    chosen = f"\n  chosen    {manifest.choice}" if manifest.choice and as_made else ""
-    traffic = traffic_told(tables.pool.queries, tables.pool.query_weight)
-    opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
-    return (
-        f"Plan for {tables.named()} of {rankers}\n"
-        f"  judge     {judge}{again} ({kind})\n"
-        f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{how_many('query', counts.queries)}{traffic}{opening}{_saved(tables)}{cut_line}{chosen}"
-    )
-
-
-def _saved(tables: PlanTables) -> str:
-    """The printed line on documents that cannot change the result; empty for plans of queries."""
-    if not tables.rounds:
-        return ""
-    see = np.isfinite(tables.pool.document_cost)
-    seen, useless = int(see.sum()), int((see & (tables.rounds[0].sample.design.inclusion == 0)).sum())
-    documents = how_many("document", seen)
-    return f"\n  saved     {useless} of {documents} cannot change the result" if useless else ""
+    opened, priority = Sample.once(opening), column.get("priority")
+    sample = TwoPhase(drawn_from, opened, column["drawn"], entry.spent, priority, entry.share)
+    return Round(sample, pool.grades, entry.expected_variance)

@@ -12,7 +12,6 @@ from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import (
     check_highest_grade,
     check_judged,
-    drawn_labels,
     warn_of_ignored,
     whole_labels,
 )
@@ -126,11 +125,3 @@ def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
         sample = each.sample
         never *= 1 - np.where(sample.drawn, sample.chance(query), sample.design.chance(query))
     return np.where(judged_before(rounds), 1 - never, 0.0)
-
-
-def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
-    """The labels of drawn documents, int64[N], and how many labels are of others."""
-    label = np.full(len(drawn), -1, dtype=np.int64)
-    known, ignored = drawn_labels(pool.keys[drawn], qrels, pool.max_grade)
-    label[drawn] = np.nan_to_num(known, nan=-1.0)
-    return label, ignored

@@ -11,13 +11,14 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, Self, get_args, get_type_hints
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
+from pt_active.inference.rounds import Round
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.sampling.pools import GradedPool
@@ -105,12 +106,12 @@ class LevelChoice:
 class Counts:
     """Sizes of the pool (queries, documents, rankers) and of the sample (queries, draws, documents to assess)."""
 
-    queries: int
-    documents: int
-    rankers: int
-    sampled_queries: int
-    draws: int
-    assessments: int
+    queries: int = 0
+    documents: int = 0
+    rankers: int = 0
+    sampled_queries: int = 0
+    draws: int = 0
+    assessments: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,13 @@ class RoundEntry:
     spent: float
     assessments: int  # the number of documents that it drew
     expected_variance: float  # of its estimate, under the grade model
+    share: float = 1.0  # of the chances of a whole round, at least, if this is what came first of one
+
+    @classmethod
+    def of(cls, drawn: Round, budget: float) -> Self:
+        """The record of a round that was drawn to a budget."""
+        sample = drawn.sample
+        return cls(budget, sample.spent, int(sample.drawn.sum()), drawn.expected, sample.share)
 
 
 @dataclass(frozen=True)
@@ -148,9 +156,9 @@ class Manifest(Provenance):
 
     arguments: PlanArguments
     rankers: tuple[str, ...] = ()
-    census: bool  # whether all that matters is judged, so that nothing is left to chance
-    counts: Counts
-    spent: float
+    census: bool = False  # whether all that matters is judged, so that nothing is left to chance
+    counts: Counts = Counts()
+    spent: float = 0.0
     pool_cost: float  # of judging the whole pool
     inputs: dict[str, str | None] = field(default_factory=dict)  # frame that it was made from → digest
     rounds: tuple[RoundEntry, ...] = ()  # empty if queries were drawn
@@ -199,33 +207,6 @@ class PlanSource(NamedTuple):
     graded: GradedPool | None = None  # the pool as documents are drawn from it, if it was needed before
 
 
-def plan_manifest(
-    arguments: PlanArguments,
-    source: PlanSource,
-    queries: pd.DataFrame,
-    assessments: pd.DataFrame,
-    *,
-    census: bool,
-    spent: float,
-) -> Manifest:
-    """The manifest of a new plan."""
-    draws, pool, topics = queries["q_draws"].to_numpy(), source.pool, source.topics
-    keys = assessments[["qid", "docno"]]
-    keys = keys.assign(draws=keys["qid"].map(queries.set_index("qid")["q_draws"]).astype("int64"))
-    drawn = {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum()), "assessments": len(assessments)}
-    return Manifest(
-        arguments=arguments,
-        rankers=pool.names,
-        census=census,
-        counts=Counts(len(queries), len(pool.docno), len(pool.names), **drawn),
-        spent=spent,
-        pool_cost=float(pool.query_cost.sum()),
-        inputs={"pool": digest(source.frame), "topics": None if topics is None else digest(topics)},
-        choice=source.choice,
-        drawn=digest(keys),
-    )
-
-
 def digest(source: str | Path | pd.DataFrame) -> str:
     """A fingerprint of a file or a frame, to recognise it again.
 
@@ -251,8 +232,6 @@ def digest(source: str | Path | pd.DataFrame) -> str:
 
 def _hashes(column: pd.Series) -> np.ndarray:
     """uint64[N], the hash of each value: of a rounded number, the bytes of a vector of them, or what others print."""
-    if isinstance(column.dtype, pd.StringDtype) and not column.isna().any():
-        return pd.util.hash_array(column.to_numpy(dtype=object))
     if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
         with suppress(TypeError, ValueError):  # of what is no vector of numbers
             column = column.map(lambda vector: rounded(np.asarray(vector, dtype=np.float64), GRADE_BITS).tobytes())

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import replace as replaced
-from itertools import takewhile
 
-import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import shown, within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource, plan_manifest
+from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts, part_of
-from pt_active.plans.making.pool import Pool, design_table, worklist
+from pt_active.plans.making.pool import design_table, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.chances import EXPONENTIAL
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
@@ -40,9 +38,7 @@ def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     priority = np.nan if sample.priority is None else sample.priority  # There is none with replacement.
     queries = queries.assign(**sample_columns(sample, pool.query_weight), q_priority=priority)
     assessments = worklist(pool, pool.of_queries(measure, sample.rows), texts=source.frame)
-    spent = float(pool.query_cost[sample.rows].sum())
-    manifest = plan_manifest(arguments, source, queries, assessments, census=sample.census, spent=spent)
-    return PlanTables(pool, queries, assessments, manifest)
+    return PlanTables.new(source, arguments, queries, assessments, sample.census)
 
 
 def sample_columns(sample: Sample, weight: np.ndarray) -> dict[str, np.ndarray]:
@@ -97,17 +93,31 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
             f'order="{order}" needs a plan of queries without replacement, or one of documents with '
             'design="successive"; documents of other rounds can only be used as a whole'
         )
+    places = tables.pool.keys.assign(place=place_of(tables), within=0)
+    if tables.rounds:
+        design = tables.rounds[-1].sample.design
+        places.loc[design.order, "within"] = np.arange(len(design.order))
+    found = tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])
+    return tables.assessments.iloc[np.lexsort((found["within"], found["place"]))].reset_index(drop=True)
+
+
+def place_of(tables: PlanTables) -> np.ndarray:
+    """float64[N], increasing in the order in which documents come; infinite for those that need no label."""
+    pool = tables.pool
     if not tables.rounds:
-        place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
-    else:
-        sample, keys = tables.rounds[-1].sample, tables.pool.keys
-        documents = sample.design.order
-        priority = part_of(tables) if in_parts(tables) else sample.priority
+        by_query = tables.queries["q_priority"].to_numpy(float)
+        place = np.nan_to_num(by_query, nan=0.0, posinf=np.inf)[pool.query_of_document]
+        return np.where(pool.seen(tables.measure), place, np.inf)
+    place = np.full(len(pool.docno), np.inf)
+    for number, each in enumerate(tables.rounds):
+        drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
+        if in_parts(tables):
+            priority = part_of(tables).astype(float)
         if priority is not None:
-            documents = documents[np.argsort(priority[documents], kind="stable")]
-        places = keys.iloc[documents][["qid", "docno"]].assign(place=np.arange(len(documents)))
-        place = tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])["place"]
-    return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
+            values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)
+            within = rank / (len(values) + 1)
+        place[drawn] = number + within[drawn]
+    return place
 
 
 def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:
@@ -130,15 +140,8 @@ def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:
     queries = tables.queries.assign(**sample_columns(sample, pool.query_weight))
     assessments = worklist(pool, pool.of_queries(tables.measure, new))
     entry = ExtensionEntry(budget, float(pool.query_cost[new].sum()), len(new), len(assessments))
-    number = manifest.counts.sampled_queries + len(new)
-    manifest = replaced(
-        manifest,
-        extensions=(*manifest.extensions, entry),
-        counts=replaced(manifest.counts, sampled_queries=number, draws=number, assessments=len(assessments)),
-        spent=manifest.spent + entry.spent,
-        census=sample.census,
-    )
-    return replaced(tables, queries=queries, assessments=assessments, manifest=manifest)
+    longer = replaced(tables, queries=queries, assessments=assessments)
+    return longer.counted(sample.census, extensions=(*manifest.extensions, entry))
 
 
 @dataclass(frozen=True)
@@ -174,10 +177,3 @@ class DrawingOrder:
         """The first n queries, as they would have been drawn with a budget that ended there."""
         inclusion = EXPONENTIAL.inclusion(self.q[:n] * self.threshold[n - 1])
         return Sample(self.rows[:n], np.ones(n, dtype=np.int64), inclusion)
-
-
-def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:
-    """The number of queries that are fully judged by labels, int64[N], up to the first in the order that is not."""
-    absent = pool.seen(measure) & (label < 0)
-    complete = np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0
-    return sum(1 for _ in takewhile(bool, complete[order.rows[: order.drawn]]))

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import document_of, how_many
-from pt_active.frames.qrels import checked_qrels, known_labels, warn_of_ignored, whole_labels
+from pt_active.frames.qrels import checked_qrels, drawn_labels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
 from pt_active.inference.rounds import judged_before
-from pt_active.plans.making.documents import round_columns, rounds_judged
+from pt_active.plans.making.documents import round_columns
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import labels_of_drawn, labels_of_others, labels_of_queries
+from pt_active.plans.making.labelled import labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
-from pt_active.plans.making.parts import in_parts, judged_part, part_of
+from pt_active.plans.making.parts import judged_part
 from pt_active.plans.making.pool import worklist
-from pt_active.plans.making.queries import DrawingOrder, queries_judged, sample_columns
+from pt_active.plans.making.queries import DrawingOrder, place_of, sample_columns
 
 _MIN_BEFORE_GAP = 10
 """With fewer labels before the first gap, and as many after it or more, there is no estimate."""
@@ -34,32 +36,16 @@ def wanted_documents(tables: PlanTables) -> np.ndarray:
     return np.asarray((tables.queries["q_draws"].to_numpy() > 0)[tables.pool.query_of_document])
 
 
-def place_of(tables: PlanTables) -> np.ndarray:
-    """float64[N], increasing in the order in which documents come; infinite for those that need no label."""
-    pool = tables.pool
-    if not tables.rounds:
-        by_query = tables.queries["q_priority"].to_numpy(float)
-        place = np.nan_to_num(by_query, nan=0.0, posinf=np.inf)[pool.query_of_document]
-        return np.where(pool.seen(tables.measure), place, np.inf)
-    place = np.full(len(pool.docno), np.inf)
-    for number, each in enumerate(tables.rounds):
-        drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
-        if in_parts(tables):
-            priority = part_of(tables).astype(float)
-        if priority is not None:
-            values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)
-            within = rank / (len(values) + 1)
-        place[drawn] = number + within[drawn]
-    return place
-
-
 def labels_of(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
     """The label of each wanted document, int64[N], -1 for all others; and how many labels are of others."""
-    wanted = wanted_documents(tables)
+    pool, wanted = tables.pool, wanted_documents(tables)
+    label = np.full(len(wanted), -1)
     if tables.rounds:
-        return labels_of_drawn(tables.pool, wanted, qrels)
-    drawn, label = np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0), np.full(len(wanted), -1)
-    label[wanted], ignored = labels_of_queries(tables.pool.select(drawn), qrels)
+        known, ignored = drawn_labels(pool.keys[wanted], qrels, pool.max_grade)
+        label[wanted] = np.nan_to_num(known, nan=-1.0)
+    else:
+        drawn = pool.select(np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0))
+        label[wanted], ignored = labels_of_queries(drawn, qrels)
     return label, ignored
 
 
@@ -87,7 +73,9 @@ def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
 def _cut_queries(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
     """The plan of the queries that are judged without a gap; None if there is none."""
     order, pool, measure = DrawingOrder.of(tables), tables.pool, tables.measure
-    n = queries_judged(pool, label, measure, order)
+    absent = pool.seen(measure) & (label < 0)
+    complete = np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0
+    n = sum(1 for _ in takewhile(bool, complete[order.rows[: order.drawn]]))
     if n == order.drawn:
         return tables
     if n == 0:
@@ -98,28 +86,26 @@ def _cut_queries(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
     assessments = worklist(pool, pool.of_queries(measure, order.rows[:n])) if whole else tables.assessments
     assessments = assessments[assessments["qid"].isin(pool.qids[order.rows[:n]])].reset_index(drop=True)
     cut_off = replace(tables, queries=queries, assessments=assessments)
-    cut, spent = Cut("queries", order.drawn, n), float(order.cost[:n].sum())
-    return _with_manifest(cut_off, cut, int(queries["q_draws"].sum()), spent, census=False)
+    return _cut(cut_off, "queries", order.drawn, n, census=False)
 
 
 def _cut_documents(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
     """The plan of the rounds, or of the part of one, that are judged without a gap; None if there is none."""
-    pool, n = tables.pool, rounds_judged(tables.rounds, label)
+    pool, complete = tables.pool, [bool((label[each.sample.drawn] >= 0).all()) for each in tables.rounds]
+    n = sum(1 for _ in takewhile(bool, complete))
     if n == len(tables.rounds):
         return tables
-    rounds, entries, cut = tables.rounds[:n], tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
+    rounds, entries, how = tables.rounds[:n], tables.manifest.rounds[:n], ("rounds", len(tables.rounds), n)
     if part := judged_part(tables, label, n):
         rounds, entries = (*rounds, part[0]), (*entries, part[1])
-        cut = Cut("documents", int(judged_before(tables.rounds).sum()), int(judged_before(rounds).sum()))
+        how = ("documents", int(judged_before(tables.rounds).sum()), int(judged_before(rounds).sum()))
     if not rounds:
         return None
     last = rounds[-1]
     queries = tables.queries.assign(**round_columns(pool, last))
     assessments = worklist(pool, last.sample.drawn, last.sample.chance(pool.query_of_document))
-    draws = len(assessments) if len(rounds) > 1 else int(queries["q_draws"].sum())
-    manifest = replace(tables.manifest, rounds=entries)
-    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds, manifest=manifest)
-    return _with_manifest(cut_off, cut, draws, float(sum(each.spent for each in entries)), last.certain)
+    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds)
+    return _cut(cut_off, *how, last.certain, rounds=entries)
 
 
 def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
@@ -150,9 +136,7 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
     return cut_to_labels(tables, label)
 
 
-def _with_manifest(tables: PlanTables, cut: Cut, draws: int, spent: float, census: bool) -> PlanTables:
-    """The cut plan with its manifest."""
-    manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
-    counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))
-    cut = replace(cut, of=(manifest.cut or cut).of)
-    return replace(tables, manifest=replace(manifest, cut=cut, counts=counts, spent=spent, census=census))
+def _cut(tables: PlanTables, unit: str, of: int, to: int, census: bool, **changes: Any) -> PlanTables:
+    """The plan with a manifest that says how far it was cut."""
+    before = tables.manifest.cut
+    return tables.counted(census, cut=Cut(unit, before.of if before else of, to), **changes)
