@@ -27,23 +27,15 @@ FILES = (
     "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv \\\n"
     "    --train-run past.run --train-qrels past.qrels --measure nDCG@10 --budget 2000"
 )
-FOUND = ("  queries", "  texts", "  budget", "This is kept")
-STATUS = ("  estimate", "  interval", "  judged", "  answer", "  next   ")
 STEPS = (
-    (f"init {FILES}", FOUND),
-    ("budget --difference 0.03", ("   level", "document")),
-    ("plan", ("  judge", "  cost", "  chosen")),
-    ("export --out my-plan.csv --format csv", ("2000 documents",)),
-    ("status", STATUS),
-    ("status", STATUS),
-    ("report --so-far", ("The report",)),
+    (f"init {FILES}", ()),
+    ("plan", ("  cost",)),
+    ("export --out my-plan.csv --format csv", ()),
+    ("status", ("new is better", "  estimate", "  answer")),
 )
 """Commands, and the beginnings of the output lines that are shown."""
 
-COMES_IN = {
-    3: (900, "# people judge from the top of the list, or in their browsers with pt-active judge; after 900 labels:"),
-    4: (2000, "# after the other 1100 labels:"),
-}
+COMES_IN = {2: (2000, "# people fill in the labels")}
 """Number of a step → how many labels there are after it, and what the transcript says about them."""
 
 BLOCK = re.compile(r"(<!-- transcript: begin -->\n```text\n).*?(```\n<!-- transcript: end -->)", re.DOTALL)

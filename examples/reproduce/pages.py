@@ -23,7 +23,7 @@ from evidence import BRACKET, DOCS, ERROR, FOLDER, markdown, read
 
 from pt_active.frames.atomic import write_file
 
-SIMULATOR = DOCS / "simulator.html"
+README, SIMULATOR = DOCS.parents[1] / "README.md", DOCS / "simulator.html"
 EMBEDDED = re.compile(r'(<script id="tables" type="application/json">).*?(</script>)', re.DOTALL)
 SHOWN = re.compile(r"<!-- evidence: (?!end)(.+?) -->\n.*?<!-- evidence: end -->", re.DOTALL)
 
@@ -82,7 +82,7 @@ def embedded(text: str, folder: Path = FOLDER) -> str:
 
 def main() -> None:
     """Put the tables into the named pages, or into all."""
-    for page in map(Path, sys.argv[1:] or [*sorted(DOCS.glob("*.md")), SIMULATOR]):
+    for page in map(Path, sys.argv[1:] or [README, *sorted(DOCS.glob("*.md")), SIMULATOR]):
         text = page.read_text(encoding="utf-8")
         if (now := (embedded if page.suffix == ".html" else rendered)(text)) != text:
             write_file(page, now, replace=True)

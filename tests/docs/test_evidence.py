@@ -68,7 +68,7 @@ def test_every_picture_has_a_command():
     assert {*PICTURES["picture"], *screens} == {path.name for path in DOCS.glob("*.png")}
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
 def test_a_page_shows_what_the_files_hold(page, script):
     text = page.read_text(encoding="utf-8")
     assert script("pages").rendered(text) == text, "python examples/reproduce/pages.py puts the tables into the pages"

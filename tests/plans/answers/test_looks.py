@@ -187,7 +187,9 @@ def test_parts_stay_when_a_plan_is_saved(in_parts: Plan, labels: pd.DataFrame, t
     assert Plan(tmp_path / "plan").status(so_far) == in_parts.status(so_far)
     cut = in_parts.so_far(so_far)
     cut.save(tmp_path / "cut")
-    assert Plan(tmp_path / "cut").compare(so_far).difference == cut.compare(so_far).difference
+    read = Plan(tmp_path / "cut")
+    assert read.compare(so_far) == cut.compare(so_far)
+    assert read.tables.rounds[-1].sample.share == cut.tables.rounds[-1].sample.share < 1
 
 
 @pytest.mark.parametrize(("budget", "earliest"), [(60, 3), (25, 5)])
