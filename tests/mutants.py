@@ -127,7 +127,7 @@ differences of cascades: a tenth is mixed in [test_document_design]
     MIXED_SHARE = 0.01 => MIXED_SHARE = 0.1
 differences of cascades: a document whose gradient vanishes is never drawn [test_document_design]
     MIXED_SHARE * (gradient[a] ** 2 => 0 * (gradient[a] ** 2
-two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
+two-phase draw: chance of opening as designed, not as drawn [test_laws]
     law.inclusion(rate[drawn] * threshold) => law.inclusion(rate[drawn])
 two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
     price, [budget], 1, rng, UNIFORM)).first => price, [budget], 1, rng)).first
