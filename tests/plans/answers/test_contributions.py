@@ -22,7 +22,6 @@ from pt_active.plans.answers.contributions import (
     Slice,
     slices_of,
 )
-from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 
 PAIR = np.array([1.0, -1.0])
@@ -175,17 +174,6 @@ def test_groups_are_horvitz_thompson_by_hand(replace, demo, planned) -> None:
         parts += each.share * by_hand
     if not replace:
         assert parts == pytest.approx(plan.compare(qrels, estimator="ht").difference, abs=1e-10)
-
-
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_a_census_knows_its_groups(level, demo, grouped) -> None:
-    plan = Plan.create(grouped, None, DCG @ 10, budget=1e6, level=level)
-    qrels = demo.judge(plan.assessments)
-    value = plan.judged(qrels).measured(Contrast(0, 1), asked(plan.tables)).by_query.value
-    truth = pd.Series(value).groupby(plan.queries["qwords"].fillna(NO_VALUE).to_numpy()).mean()
-    for each in slices(plan, qrels, "qwords", (0, 1)):
-        assert each.results[0].difference == pytest.approx(truth[each.value], abs=1e-9)
-        assert each.results[0].standard_error == 0
 
 
 def test_small_groups_and_groups_without_draws(demo, grouped) -> None:

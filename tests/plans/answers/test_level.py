@@ -32,6 +32,9 @@ def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure: str, f
     assert f"whole queries, hedged, would give ±{choice.other_half_width:.2g}" in str(plan)
     assert told.tables.manifest.choice is None
     assert "chosen" not in str(told)
+    # More than 1 is for documents alone: queries keep the usual share.
+    careful = Plan.create(few, None, measure, budget=80, seed=2, defensive=5.0).tables.manifest.choice
+    assert careful.other_half_width == choice.other_half_width
 
 
 @pytest.mark.parametrize(

@@ -152,15 +152,6 @@ def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection
         assert foreseen == pytest.approx(found)
 
 
-def test_queries_are_foreseen_by_the_law_that_draws_them(outlook: Outlook) -> None:
-    """Successive sampling makes no query certain: ``ψ = 1 − exp(−τ q)``."""
-    for method, curve in outlook.curves.items():
-        chance = curve.chance(0.6 * curve.total)
-        if not method.of_documents:
-            assert np.ptp(np.log1p(-chance) / curve.size) == pytest.approx(0, abs=1e-9)
-            assert curve.cost @ chance == pytest.approx(0.6 * curve.total)
-
-
 def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
     demo: DemoCollection, graded: pd.DataFrame
 ) -> None:

@@ -119,6 +119,8 @@ def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, labels, 
         values = by_query.value[of_half == each.value]
         low, high = stats.ttest_1samp(values, 0.0).confidence_interval()
         (row,), (result,) = each.rows(), each.results
+        assert result.difference == pytest.approx(values.mean(), rel=1e-9)
+        assert (result.beside.difference, result.beside.standard_error) == (result.difference, 0)
         assert result.standard_error == pytest.approx(stats.sem(values))
         # One half is skewed, so that its interval is wider than that of the paired t-test.
         ends = [row["low"], row["high"]]

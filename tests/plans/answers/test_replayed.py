@@ -56,8 +56,9 @@ def test_the_interval_depends_on_nothing_but_the_labels_and_agrees_with_the_test
     assert turned.difference == pytest.approx(-found.difference, rel=1e-9)
     assert (-high, -low) == pytest.approx(found.confidence_interval(), rel=1e-9)
     assert turned.pvalue == pytest.approx(found.pvalue, rel=1e-9)
-    for confidence in (0.8, 0.9, 0.99):
-        low, high = found.confidence_interval(confidence)
+    for confidence in (0.8, 0.9, 0.95, 0.99):
+        found = plan.compare(judged, confidence=confidence)
+        low, high = found.confidence_interval()
         assert (low > 0 or high < 0) == (found.pvalue < 1 - confidence)
 
 

@@ -192,6 +192,7 @@ def test_reports_say_that_they_are_equal(equal: ModuleType, measure: str, drawin
     assert "winner      none, the two are exactly equal" in printed
     assert "difference  +0.0000   95% interval [0.0000, 0.0000]   SE 0.0000   for these 6 queries\n" in printed
     assert "  p-value     1\n" in printed
+    assert "new         +0.0000   no interval   SE 0.0000   for queries like them" in printed
 
 
 def test_the_table_of_an_experiment_has_no_gain_and_no_loss(equal: ModuleType) -> None:
