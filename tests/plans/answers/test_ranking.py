@@ -29,16 +29,16 @@ BUDGET = {"query": 700, "document": 500}
 
 
 @pytest.fixture(scope="module")
-def graded(five: pd.DataFrame) -> pd.DataFrame:
+def four(five: pd.DataFrame) -> pd.DataFrame:
     return five.drop(columns=["rank_twin", "text"])
 
 
 @pytest.fixture(scope="module")
-def plans(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, tuple[Plan, pd.DataFrame, Ranking]]:
+def plans(four: pd.DataFrame, demo: DemoCollection) -> dict[str, tuple[Plan, pd.DataFrame, Ranking]]:
     """A plan of each level, its labels, and its ranking."""
     found = {}
     for level, budget in BUDGET.items():
-        plan = Plan.create(graded, None, DCG @ 10, budget=budget, level=level, seed=3)
+        plan = Plan.create(four, None, DCG @ 10, budget=budget, level=level, seed=3)
         qrels = demo.judge(plan.assessments)
         found[level] = plan, qrels, plan.rank(qrels)
     return found
@@ -99,8 +99,8 @@ def test_the_frames(plans) -> None:
 
 
 @pytest.mark.parametrize(("measure", "design"), [("DCG@5", "successive"), ("DCG@5", "depth"), ("ERR@5", "depth")])
-def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(graded, demo, measure, design) -> None:
-    plan = Plan.create(graded, None, measure, UnitCost(2), budget=300, level="document", design=design, seed=3)
+def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(four, demo, measure, design) -> None:
+    plan = Plan.create(four, None, measure, UnitCost(2), budget=300, level="document", design=design, seed=3)
     judged, how = labelled_plan(plan.tables, demo.judge(plan.assessments)), asked(plan.tables)
     whole = judged.judged(how)
     redraws = Redraws(
@@ -138,12 +138,12 @@ def test_equal_rankings_differ_in_nothing_so_no_caution_is_due(demo, grades) -> 
 @pytest.mark.parametrize(
     ("level", "order", "prefix"), [("query", (2, 0, 3, 1), "a ranker "), ("document", (3, 1, 0, 2), "Ω")]
 )
-def test_the_order_and_names_of_rankers_change_nothing(graded, plans, order, prefix, level) -> None:
+def test_the_order_and_names_of_rankers_change_nothing(four, plans, order, prefix, level) -> None:
     first, qrels, _ = plans[level]
     expected = first.rank(qrels, correction="tukey")
     old = {f"{prefix}{place}": first.rankers[ranker] for place, ranker in enumerate(order)}
-    rest = graded[[column for column in graded.columns if not column.startswith(("rank_", "score_"))]]
-    pool = rest.assign(**{f"rank_{new}": graded[f"rank_{name}"] for new, name in old.items()})
+    rest = four[[column for column in four.columns if not column.startswith(("rank_", "score_"))]]
+    pool = rest.assign(**{f"rank_{new}": four[f"rank_{name}"] for new, name in old.items()})
     plan = Plan.create(pool, None, DCG @ 10, budget=BUDGET[level], level=level, seed=3)
     found = plan.rank(qrels, correction="tukey")
     assert tuple(old[name] for name in found.names) == expected.names
