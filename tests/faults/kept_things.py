@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import shutil
 from collections.abc import Callable
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from typer.testing import CliRunner
 
 from pt_active import ActiveTest, Plan, Report
 from pt_active.cli.app import app
@@ -105,15 +104,12 @@ class Writer:
 
 
 def _command(*words: str) -> Callable[[Path], object]:
-    """A command of ``pt-active`` with its ``--out``, which prints nothing; an error is raised as its exit code."""
+    """A command of ``pt-active`` with its ``--out``; what it complains of is raised."""
 
     def run(path: Path) -> None:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as complaint:
-            try:
-                app([*words, "--out", str(path)], prog_name="pt-active")
-            except SystemExit as done:
-                if done.code:
-                    raise OSError(complaint.getvalue()) from done
+        result = CliRunner().invoke(app, [*words, "--out", str(path)])
+        if result.exit_code:
+            raise OSError(result.stderr)
 
     return run
 

@@ -5,17 +5,15 @@ By hand, with many more bits: ``python tests/faults flips``.
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from faults import flip, flip_store
-from kept_things import answers, artifacts, kept_store, known_answers, pool, qrels
+from kept_things import artifacts, kept_store, pool, qrels
 
 from pt_active import Plan
 from pt_active.risk import Audit, ZeroOne
@@ -69,16 +67,6 @@ def test_every_file_is_named_with_what_to_do(saved: dict[str, Path], tmp_path: P
         assert f"{file.name} cannot be read" in refusal(name, folder)
 
 
-@pytest.mark.parametrize("change", [lambda values: values | {"census": True}, lambda values: values | {"spent": 0.5}])
-def test_a_changed_manifest_is_refused(saved: dict[str, Path], tmp_path: Path, change: Callable) -> None:
-    folder = Path(shutil.copytree(saved["plan"], tmp_path / "plan"))
-    values = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(change(values)))
-    assert "manifest.json is not as it was saved" in refusal("plan", folder)
-    (folder / "manifest.json").write_text(json.dumps(values))
-    assert answers(Plan.load(folder), artifacts()["plan"][1]) == known_answers("plan")
-
-
 @pytest.mark.parametrize("level", ["query", "document"])
 @pytest.mark.parametrize("budget", [20, 10_000])
 @pytest.mark.parametrize("change", ["as made", "extended", "cut", "later ranker", "replaced", "skewed"])
@@ -107,8 +95,8 @@ def test_whatever_can_be_made_can_be_read(tmp_path: Path, level: str, budget: in
 @pytest.mark.parametrize(
     ("design", "words"),
     [
-        *((design, words) for design in ("optimal", "passive") for words in ({"budget": 30}, {"budget": 10_000})),
-        ("optimal", {"draws": 40, "replace": True}),
+        ("optimal", {"budget": 30}),
+        ("optimal", {"budget": 10_000}),
         ("passive", {"draws": 40, "replace": True}),
         ("stratified", {"draws": 40}),
     ],

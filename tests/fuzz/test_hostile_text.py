@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, Audit, Comparison, Plan, Report
-from pt_active.frames.visible import check_visible, guarded, json_text, unguarded, visible
+from pt_active.frames.visible import check_visible, json_text, visible
 from pt_active.frames.worklists import write_assessments
 from pt_active.judging.files import read_file
 from pt_active.relevance.losses import ZeroOne
@@ -187,16 +187,6 @@ FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\r=1", "\n=1", "＝1", "'=1"
 HARMLESS = ["a=1", "'", "''", "'a", "1", "", "a'=1", " =1", "é"]
 
 
-def test_cells_of_a_spreadsheet_come_back() -> None:
-    cells = pd.Series(FORMULAS + HARMLESS)
-    written = guarded(cells)
-    assert not written.str.match(r"[=+\-@\t\r\n＝＋－＠]").any()
-    assert unguarded(written).tolist() == cells.tolist()
-    assert written.tolist()[len(FORMULAS) :] == HARMLESS
-    assert written.is_unique
-    assert guarded(pd.Series([-1, 2])).tolist() == [-1, 2]
-
-
 @pytest.mark.parametrize("format", ["csv", "jsonl"])
 def test_hostile_worklists_come_back(format: str, tmp_path: Path) -> None:
     ids = [text for text in [*FORMULAS, *HARMLESS, *PAYLOADS] if text and not re.search("[\x00-\x1f\x7f-\x9f]", text)]
@@ -209,4 +199,4 @@ def test_hostile_worklists_come_back(format: str, tmp_path: Path) -> None:
     assert read["docno"].tolist() == ids[::-1]
     if format == "csv":
         cells = pd.read_csv(path, dtype=str, keep_default_na=False).drop(columns="label")
-        assert not cells.apply(lambda column: column.str.match(r"[=+\-@\t\r]")).any(axis=None)
+        assert not cells.apply(lambda column: column.str.match(r"[=+\-@\t\r＝＋－＠]")).any(axis=None)

@@ -194,13 +194,3 @@ def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, fr
         pd.testing.assert_frame_equal(read_file(path).reset_index(drop=True), frame, check_dtype=False)
         with pytest.raises(FileExistsError):
             write_records(frame, path)
-
-
-def test_a_file_of_records_names_its_wrong_line(tmp_path: Path, plan: Plan) -> None:
-    path = tmp_path / "records.jsonl"
-    write_records(records(("007", "ann", 2), ("9", "ann", 1)), path)
-    with pytest.raises(ValueError, match=f"{path}: row 2: document '9' of query 'q1' is not in the plan"):
-        read_file(path, plan)
-    path.write_text(path.read_text()[:-30])
-    with pytest.raises(ValueError, match=f"{path}: line 2: expected JSON"):
-        read_file(path)

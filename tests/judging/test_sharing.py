@@ -117,15 +117,6 @@ def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
         assert abs(doubled - share * size) <= 3 * np.sqrt(share * (1 - share) * size)
 
 
-def test_texts_and_what_is_known_of_queries(graded, demo) -> None:
-    frame = graded.assign(description=lambda table: "about " + table["qid"])
-    plan = Plan.create(frame, demo.topics.assign(description="all of it"), DCG @ 10, budget=100, level="query")
-    bare = JudgingOrder.of(plan).documents[0]
-    assert (bare.text, bare.about["query"]) == ("", demo.topics.set_index("qid")["query"][bare.qid])
-    full = JudgingOrder.of(plan, demo.documents).documents[0]
-    assert full.text == demo.documents.set_index("docno")["text"][full.docno]
-
-
 def test_the_next_documents_are_whole_queries_of_the_first_block() -> None:
     sharing = Sharing(listed([[4, 3], [5]]))
     queries = {"ann": [0, 1, 2, 3], "ben": [4, 5, 6], "carl": [7, 8, 9, 10, 11], "dora": []}
