@@ -1,7 +1,6 @@
 """The example and the script on nDCG and AP from single documents."""
 
 import io
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,9 @@ import pytest
 
 def test_the_example_compares_documents_with_queries(example, capsys, monkeypatch):
     module = example("ndcg_from_documents")
-    monkeypatch.setattr(module, "demo_collection", partial(module.demo_collection, queries=80))
-    monkeypatch.setattr(module, "BUDGET", 240)
+    made = module.demo_collection
+    monkeypatch.setattr(module, "demo_collection", lambda seed, queries: made(seed, queries // 4))
+    monkeypatch.setattr(module, "BUDGET", 150)
     module.main()
     printed = capsys.readouterr().out
     assert printed.count("Plan for nDCG@10") == printed.count("runs): candidate − production") == 2

@@ -46,6 +46,7 @@ def test_the_study_in_small(script, monkeypatch):
     """Drawn documents err less than random topics, and judging ends when the better submission is known."""
     study = script("study")
     monkeypatch.setattr(study, "BUDGETS", (50, 200))
+    monkeypatch.setattr(study, "MOST", 120)
     pair = study.Track(FOLDER).pair("p_bm25", "NLE_P_v1")
     errors = pd.DataFrame(study.at_budgets(pair, samples=8))
     table = study.summary(errors)
