@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pt_active.inference import documents
 from pt_active.inference.documents import (
@@ -126,20 +124,6 @@ def many_queries(seed, measure, m=2 * FOLDS + 1):
     drawn = (rng.random(3 * m) < 0.8) & opened[pool.query] & (design.inclusion > 0)
     sample = TwoPhase(design, Sample.once(opened * design.opening), drawn, 0.0)
     return pool, truth, sample, rng.uniform(0, pool.form.values.max(), 3 * m)
-
-
-@settings(max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(MEASURES), st.integers(0, FOLDS - 1))
-def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure, fold):
-    pool, truth, sample, mean = many_queries(seed, measure)
-    contrast, own = DIFFERENCE, pool.query % FOLDS == fold
-    found = predicted(pool, sample, mean, truth, contrast, "regression")
-    rng = np.random.default_rng(seed)
-    drawn = np.where(own, rng.random(len(own)) < 0.5, sample.drawn) & (sample.design.inclusion > 0)
-    other = np.where(own, rng.permutation(truth), truth)
-    opening = np.where(np.arange(len(pool.weight)) % FOLDS == fold, 0.9, sample.opening)
-    again = TwoPhase(sample.design, Sample.once(opening), drawn, 0.0)
-    np.testing.assert_array_equal(predicted(pool, again, mean, other, contrast, "regression")[own], found[own])
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -61,28 +61,9 @@ def two_poisson_rounds(n: int) -> Iterator[tuple[float, Steps]]:
             yield chance, rounds_of([(known, list(first[known])), (new, chances)], [1.7, 1.2], True, n)
 
 
-def two_fixed_rounds(n: int) -> Iterator[tuple[float, Steps]]:
-    """Two of n, each pair with its own chance; then two of the rest, each pair with one that the labels decide."""
-
-    def pairs(left: list[int], known: list[int]) -> list[tuple[float, tuple[int, int], list[float]]]:
-        both = list(combinations(left, 2))
-        size = learnt(left, known)
-        chance = np.array([size[left.index(a)] * size[left.index(b)] for a, b in both])
-        chance /= chance.sum()
-        inclusion = {i: sum(c for c, pair in zip(chance, both, strict=True) if i in pair) for i in left}
-        return [(c, pair, [inclusion[i] for i in pair]) for c, pair in zip(chance, both, strict=True)]
-
-    everyone = list(range(n))
-    for chance, first, pi in pairs(everyone, []):
-        rest = [i for i in everyone if i not in first]
-        for again, second, rho in pairs(rest, list(first)):
-            yield chance * again, rounds_of([(list(first), pi), (list(second), rho)], [2, 2], False, n)
-
-
 WORLDS: dict[str, Callable[[], Iterator[tuple[float, Steps]]]] = {
     "one at a time": lambda: one_at_a_time(5, 4),
     "poisson": lambda: two_poisson_rounds(5),
-    "fixed": lambda: two_fixed_rounds(5),
 }
 
 

@@ -31,12 +31,12 @@ def test_boundaries_are_those_of_the_tables() -> None:
 
 
 def test_each_of_many_looks_spends_what_it_may() -> None:
-    """8,000 random walks with 250 looks: finds a total error of 0.05 that is off by 0.008."""
-    walks, time = 8_000, np.arange(1, 251) / 250
-    steps = np.random.default_rng(11).normal(0, 250**-0.5, (250, walks))
+    """8,000 random walks with 500 looks: finds a total error of 0.05 that is off by 0.008."""
+    walks, time = 8_000, np.arange(1, 501) / 500
+    steps = np.random.default_rng(11).normal(0, 500**-0.5, (500, walks))
     edge = spending_boundary(time, time, 0.05) * time**0.5
     crossed = np.logical_or.accumulate(np.abs(steps.cumsum(axis=0)) > edge[:, None])
-    for look in range(49, 250, 50):
+    for look in range(99, 500, 100):
         spent = float(obrien_fleming(time[look], 0.05))
         tolerance = 3 * np.sqrt(spent * (1 - spent) / walks) + 1e-9
         assert crossed[look].mean() == pytest.approx(spent, abs=tolerance)
