@@ -110,7 +110,7 @@ def test_a_process_helps_without_frames():
 def test_demo(tmp_path, monkeypatch, demo):
     """On fewer queries, of which fewer samples are drawn."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pt_active.demo.run.demo_collection", lambda seed: demo)
+    monkeypatch.setattr("pt_active.demo.run.demo_collection", lambda **asked: demo)
     monkeypatch.setattr("pt_active.demo.run.REPETITIONS", 200)
     result = invoke("demo")
     assert result.exit_code == 0, result.output
