@@ -31,6 +31,9 @@ _SHARES = np.r_[1e-9, np.arange(1, 200) / 200, 1 - 1e-9]
 _WITHIN = 1.92
 """Shares whose log likelihood is within this of the largest are in the interval: half the 0.95 quantile of χ² on 1."""
 
+_FEW_SINGLE, _NEARLY_ALL = 0.05, 0.9
+"""If the share of queries of the class K surely lies between these, there is no interval."""
+
 MAX_MISFIT = 3.5
 """With a larger `misfit`, on either side, there is no interval."""
 
@@ -155,7 +158,8 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
     The distances between the classes, and the share of K, are those that make the labels most likely. Tried are also
     the distances before and after these, and the ends of the interval of the share. The first result has the smallest
     `misfit` of all distances, 0 if it changes its sign, the best share, its distances, and by how much the change
-    counts to each other one.
+    counts to each other one. The misfit is infinite where K is surely a part of the queries: labels of few documents
+    do not tell those without a relevant document from those with one.
     """
     classes = _recalibrated(pool, mean, label, used)
     kinds = [_kinds_of(replace(classes, spread=spread)) for spread in _SPREADS]
@@ -174,7 +178,8 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
             counts.append(float(np.sqrt(_WITHIN / drop)))
     share, spread = shares[best].best, _SPREADS[best]
     fits = [misfit(replace(classes, spread=each), own.best) for each, own in zip(_SPREADS, shares, strict=True)]
-    fit = np.array([np.clip(0.0, min(fits), max(fits)), share, spread, *counts])
+    mixed = shares[best].fewest > _FEW_SINGLE and shares[best].most < _NEARLY_ALL
+    fit = np.array([np.inf if mixed else np.clip(0.0, min(fits), max(fits)), share, spread, *counts])
     known = classes.known[classes.known >= 0]
     return fit, [_Mixed.of(usual, single, share, known) for usual, single, share in tried]
 
@@ -300,6 +305,11 @@ def misfit_in_words(size: float) -> str:
     """Why there is no interval, if that is too large; empty otherwise."""
     if abs(size) <= MAX_MISFIT:
         return ""
+    if np.isinf(size):
+        return (
+            "the labels say that some queries have exactly one relevant document, and do not tell them from queries "
+            'with none, so there is no interval and no test; design="depth" does not depend on this'
+        )
     return (
         f"relevant documents {'come together' if size > 0 else 'keep apart'} in queries more than the estimate allows "
         f"for: the numbers of relevant labels are spread {abs(size):.1f} standard deviations off, so there is no "

@@ -69,6 +69,16 @@ def test_intervals_of_known_items_cover(measure):
     assert 0.75 < np.sqrt(np.mean(np.square(stated)) / np.mean(np.square(error))) < 2
 
 
+def test_where_queries_with_one_relevant_document_are_surely_a_part_there_is_no_interval():
+    """Few labels do not tell them from queries with none, whose values would come out too high."""
+    frame = pd.concat([relevant(number, 80, 20, number).assign(part=number) for number in (0, 1, 8)])
+    frame["qid"] += frame.pop("part").astype(str)
+    plan, qrels = planned(frame.reset_index(drop=True), "nDCG@10", 0.3, 0)
+    found = plan.estimate(qrels)["a"]
+    assert np.isnan(found.confidence_interval()).all()
+    assert 'do not tell them from queries with none, so there is no interval and no test; design="depth"' in found.note
+
+
 def test_what_fits_no_class_of_queries_has_no_interval_and_says_so():
     """With five relevant documents in each query, their number hardly varies, which no class expects."""
     plan, qrels = planned(relevant(5, 100, 10, 0), "AP", 0.5, 0)
