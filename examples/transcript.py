@@ -31,7 +31,7 @@ STEPS = (
     (f"init {FILES}", ()),
     ("plan", ("  cost",)),
     ("export --out my-plan.csv --format csv", ()),
-    ("status", ("new is better", "  estimate", "  answer")),
+    ("status", ("new is better", "  judged")),
 )
 """Commands, and the beginnings of the output lines that are shown."""
 

@@ -59,6 +59,7 @@ def status(
     measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME"),
     confidence: float = confidence_level(),
     missing: str | None = for_any_missing(),
+    details: bool = option(False, "Print all that it rests on too, for statisticians."),
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
@@ -87,7 +88,7 @@ def status(
         hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
     else:
         hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
-    answer = Answer(state.to_dict(), str(state), hint)
+    answer = Answer(state.to_dict(), state.details if details and isinstance(state, Status) else str(state), hint)
     if not (one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole)):
         result, estimates = at_the_end()
         end = _of_results(result, estimates, "")

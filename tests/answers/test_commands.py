@@ -52,7 +52,7 @@ def test_five_commands_from_a_table_to_a_verdict() -> None:
     assert re.search(r"(?m)^  budget +280 of 280 answers to judge: all, if no verdict comes before$", said)
     run("plan")
     fill(table)
-    assert "stop: new is better" in run("status")
+    assert run("status").startswith("new is better: +")
     assert "pass: new is at most 0.1 worse than old" in run("gate", "--queries", "new", "--margin", 0.1)
     run("report")
     assert "new is better than old" in Path("my-plan.html").read_text(encoding="utf-8")

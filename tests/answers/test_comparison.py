@@ -213,7 +213,7 @@ def test_a_blank_in_row_4_of_50_is_named_and_all_other_items_count() -> None:
     assert (state.n_judged, state.left_out, state.open) == (48, 1, 1)
     assert np.isnan(state.value)
     assert state.low <= whole.low < whole.high <= state.high
-    assert f"estimate    none before query {blank.qid} has its labels" in str(state)
+    assert f"estimate    none before query {blank.qid} has its labels" in state.details
     named = f"document '{blank.docno}' of query '{blank.qid}'"
     assert named in str(state)
     assert "nonrelevant" not in str(state)

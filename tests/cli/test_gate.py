@@ -92,7 +92,7 @@ def test_a_plan_that_comes_in_parts_is_looked_at_after_each(folder, graded, demo
     plan = Plan.create(few, None, "nDCG@10", budget=150, seed=1).save("drawn-at-once")
     plan.assessments[["qid", "docno"]].merge(demo.judge(graded)).to_csv("at-once.csv", index=False)
     asked = ("drawn-at-once", "at-once.csv")
-    status = invoke("status", *asked)
+    status = invoke("status", *asked, "--details")
     assert status.exit_code == 0, status.output
     assert "judged      5 of 5 parts" in status.stdout
     assert "valid after each fifth of the plan (obrien-fleming)" in status.stdout

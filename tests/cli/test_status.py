@@ -48,8 +48,10 @@ def test_status_says_what_the_library_says(judged):
     line = f"If this is your first look, a single look at the end says {short}; --looks end prints it in full.\n"
     said = run("status", "plan", "plan.csv")
     assert line in said
-    assert said.count("95%") == 1  # for these queries
     assert "for queries like them: the labels so far do not tell how far queries differ" in said
+    assert said.startswith(plan.status(labels).headline)
+    assert len(said.partition("\n\n")[0].splitlines()) <= 6
+    assert plan.status(labels).details in run("status", "plan", "plan.csv", "--details")
     end = run("status", "plan", "plan.csv", "--looks", "end").partition("Everything is judged:\n")[2]
     assert end.startswith("DCG@5: a − b (regression)\n  difference ")
     assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in end
@@ -106,9 +108,9 @@ def test_what_is_judged_so_far_can_be_shown(judged):
     assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20 --out plan.html")
     shown = run(*proposed[1:])
     page = (judged / "plan.html").read_text(encoding="utf-8")
-    sentence = f"[{status['low']:.4f}, {status['high']:.4f}], 95%, valid at any time"
-    assert sentence in shown
-    assert sentence.replace("-", "−") in page
+    sentence = f"[{status['low']:.4f}, {status['high']:.4f}]"
+    assert f"{sentence} in DCG@5; wrong in at most 5% of campaigns, at any time, for any data" in shown
+    assert f"{sentence}, 95%, valid at any time".replace("-", "−") in page
     assert (
         '<p class="answer">a and b are equally good within ±20 on these 30 queries.</p>' in page.partition("<main>")[0]
     )
@@ -232,7 +234,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert "pt-active status p2 LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     said = complaint("status", "p2", "judged.csv", "--looks", "always")
     assert "use --looks end, or make a plan with --design succ" in said
-    assert "valid at the end" in run("status", "p2", "judged.csv")
+    assert "valid at the end" in run("status", "p2", "judged.csv", "--details")
     early = data("status", "p2", "judged.csv")
     assert (early["unit"], early["judged"], early["drawn"]) == ("round", 1, 2)
     all_labels = ("status", "p2", "judged.csv", "judged2.csv", "--looks", "end")

@@ -89,5 +89,5 @@ def test_what_fits_no_class_of_queries_has_no_interval_and_says_so():
     assert said in str(found)
     state = plan.status(qrels, margin=0.05)
     assert not np.isfinite([state.low, state.high]).any()
-    assert f"none   for these 100 queries: {said}" in str(state)
+    assert f"none   for these 100 queries: {said}" in state.details
     assert said in str(Report.of(plan, qrels))

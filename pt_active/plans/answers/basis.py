@@ -15,6 +15,7 @@ from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
 from pt_active.inference.ties import ROUNDING, settled
+from pt_active.plans.answers.promises import JUDGES_APART, LABELS_RIGHT, NOT_RELEVANT
 from pt_active.plans.making.pool import traffic_told
 from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
@@ -44,6 +45,7 @@ class Basis:
             ``example``, and a ``hint`` if a document that lacks a label is the same but for leading zeros.
         error_of_judges: The part of the standard error due to who judged; None if it is not known.
         judged_twice: The share of the labelled documents that two judges or more have judged; None if it is not known.
+        assumed: What the sample and the measure assume beside what `assumptions` says of labels.
     """
 
     measure: str
@@ -70,12 +72,23 @@ class Basis:
     unknown: Strays = NO_STRAYS
     error_of_judges: float | None = None
     judged_twice: float | None = None
+    assumed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, sample: Sample, weight: np.ndarray, **about: Any) -> Basis:
         """What a sample of queries or pairs whose weights p are float64[N] gives, and what else is known."""
         effective = float(effective_size(sample.count, sample.importance(weight)))
         return cls(n_draws=int(sample.draws), n_effective=effective, census=sample.census, **about)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to be true for the estimate and its interval."""
+        assumed = [LABELS_RIGHT if self.error_of_judges is None else JUDGES_APART, *self.assumed]
+        if self.missing:
+            assumed.append(NOT_RELEVANT)
+        if self.unreached > 0:
+            assumed.append("the grade model is right on average about documents that cannot be drawn")
+        return tuple(assumed)
 
     def facts(self, of_many: bool = False) -> Facts:
         """The sample in words, for printing."""

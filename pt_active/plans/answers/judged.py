@@ -20,6 +20,7 @@ from pt_active.inference.intervals import SIMULATED
 from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.basis import SAMPLED, Basis, clustered, for_new_queries, meant
+from pt_active.plans.answers.promises import assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate, kept_to
 from pt_active.plans.making.kept import PlanTables
 
@@ -291,7 +292,7 @@ class LabelledPlan(ABC):
         if key not in self._kept:
             judged = self._made(how)
             about = {"ignored": self.ignored, "unknown": self.strays}
-            about |= {"measure": self.tables.named(how.measure)}
+            about |= {"measure": self.tables.named(how.measure), "assumed": assumptions_of(self.tables, how.measure)}
             caution = CUT_CAUTION if self.tables.manifest.cut else ""
             basis = replace(judged.basis, stopping_caution=caution, **about)  # type: ignore[arg-type]
             self._kept[key] = replace(judged, basis=basis, strangers=self.tables.manifest.strangers)

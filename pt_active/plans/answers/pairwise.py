@@ -115,9 +115,7 @@ class PairStatus(Printed):
         shown = [each for each in self.pairs if not each.resolved] if len(self.pairs) > _MAX_PRINTED else self.pairs
         width = max(len(each.what) for each in self.pairs)
         facts: Facts = [("pair", f"{each.what:{width}}  {_in_words(each)}") for each in list(shown)[:_MAX_PRINTED]]
-        spent = f"{state.spent:.6g} of {state.budget:.6g}{state.cost_unit} spent"
-        judged = f"{state.judged} of {state.counted(state.drawn)}: {how_many('label', state.n_judged)}, {spent}"
-        facts.append(("judged", judged))
+        facts.append(("judged", state.progress))
         facts += state.gap_facts
         if state.unknown.number:
             facts.append(("unknown", state.unknown.counted))

@@ -23,6 +23,7 @@ from pt_active.inference.significance import (
 from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis, QueriesMeant
 from pt_active.plans.answers.judged import How, Judged
+from pt_active.plans.answers.promises import promised
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed
@@ -73,6 +74,16 @@ class Ranking(Charted):
     def holds_for_new(self) -> bool:
         """Whether it holds for queries like those of the pool, rather than for these."""
         return self.estimates[0].holds_for_new
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee of its intervals, as in `Estimate`."""
+        return self.estimates[0].guarantee
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to be true for them."""
+        return self.estimates[0].assumptions
 
     @property
     def alpha(self) -> float:
@@ -186,7 +197,7 @@ class Ranking(Charted):
         said: dict[str, object] = {} if self.population is None else {"queries": self.population.name}
         said |= {} if beside is None else {"beside": beside.to_dict()}
         said |= {name: getattr(basis, name) for name in _COMMON_FIELDS} | {"missing": len(basis.missing)}
-        said |= {"unknown": basis.unknown.number}
+        said |= {"unknown": basis.unknown.number, "guarantee": self.guarantee, "assumptions": list(self.assumptions)}
         said |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
         said |= {_RANKED[basis.level]: plain_rows(self.to_frame())}
         return said | {"groups": [list(group) for group in self.groups], "pairs": plain_rows(self.pairs())}
@@ -197,7 +208,8 @@ class Ranking(Charted):
         where = "those without a common letter" if self._has_letters else "see groups and pairs()"
         pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
         facts = [("told apart", f"{self._told_apart(f' of {len(self.comparisons)} {pairs}')} ({level}): {where}")]
-        facts += [*self.basis.facts(of_many=True), *([("note", self.note)] if self.note else [])]
+        facts += [*self.basis.facts(of_many=True), ("holds", promised(self.guarantee, self.assumptions))]
+        facts += [("note", self.note)] if self.note else []
         return printed("\n  ".join([head, *self._rows()]), facts)
 
     def _told_apart(self, of: str) -> str:

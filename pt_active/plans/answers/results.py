@@ -15,6 +15,7 @@ from pt_active.inference.new_queries import NEW, THESE
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis, QueriesMeant
+from pt_active.plans.answers.promises import EXACT, LARGE_SAMPLES, QUERIES_RANDOM, promised
 from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
 
@@ -114,6 +115,16 @@ class _Inference(Charted):
         return self.basis.census and not (self.degenerate or self.holds_for_new)
 
     @property
+    def guarantee(self) -> str:
+        """``"exact"`` if nothing was left to chance, else ``"large samples"``: the level in the limit of many draws."""
+        return EXACT if self.certain and self.standard_error == 0 else LARGE_SAMPLES
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to be true for it, one clause each."""
+        return (*self.basis.assumptions, *((QUERIES_RANDOM,) if self.holds_for_new else ()))
+
+    @property
     def floor(self) -> float:
         """The part of the standard error for new queries that no label lowers: the spread of queries [theory 16]."""
         if self.beside is None:
@@ -175,7 +186,10 @@ class _Inference(Charted):
             facts.append((self.beside.population.name, f"{self.beside.line()}{self.beside._test_in_brief}"))
         if (words := self._reference_in_words()) and not self.degenerate:
             facts.append(("reference", words))
-        return [*facts, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
+        facts += self.basis.facts()
+        if not self.degenerate:
+            facts.append(("holds", promised(self.guarantee, self.assumptions)))
+        return [*facts, *([("note", self.note)] if self.note else [])]
 
     def line(self) -> str:
         """The estimate, its interval and standard error, and the queries that they hold for."""
@@ -218,7 +232,9 @@ class _Inference(Charted):
             for each in (self, self.beside):
                 row |= {} if each is None else each._named_columns
         row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
-        return pd.DataFrame([row | {"unknown": self.basis.unknown.number}])
+        del row["assumed"]
+        row |= {"unknown": self.basis.unknown.number, "guarantee": self.guarantee}
+        return pd.DataFrame([row | {"assumptions": "; ".join(self.assumptions)}])
 
     @property
     def _named_columns(self) -> dict[str, object]:
@@ -231,7 +247,7 @@ class _Inference(Charted):
     def to_dict(self) -> dict[str, object]:
         """The row of `to_frame`, ready for JSON: NaN and infinite numbers become None."""
         row: dict[str, object] = plain(self.to_frame().astype(object).iloc[0].to_dict())
-        return row
+        return row | {"assumptions": list(self.assumptions)}
 
 
 @dataclass(frozen=True)

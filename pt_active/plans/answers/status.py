@@ -13,6 +13,16 @@ from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND, WITHIN
 from pt_active.plans.answers.basis import TOO_FEW, UNTOLD, QueriesMeant, caution_for_new
 from pt_active.plans.answers.gaps import Gap, Said, in_words
+from pt_active.plans.answers.promises import (
+    ANY_TIME,
+    EXACT,
+    HOLDS,
+    LABELS_RIGHT,
+    LARGE_SAMPLES,
+    NOT_RELEVANT,
+    QUERIES_RANDOM,
+    promised,
+)
 from pt_active.showing.printed import Facts, Printed, plain, printed
 from pt_active.showing.rounding import amount
 
@@ -90,6 +100,7 @@ class Status(Printed):
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
             end, and infinite if that is not known.
         refusal: Why it is not known, or why there is no interval; empty if there is one.
+        assumed: What the plan and its labels assume beside what `assumptions` says of gaps and new queries.
         beside: The state for the other queries, whose further labels are not foreseen.
     """
 
@@ -134,6 +145,7 @@ class Status(Printed):
     changed: int = 0
     apart: float = 0.0
     refusal: str = ""
+    assumed: tuple[str, ...] = (LABELS_RIGHT,)
     beside: Status | None = field(default=None, repr=False)
 
     def with_said(self, said: Said, given: bool) -> Status:
@@ -155,6 +167,24 @@ class Status(Printed):
     def winner(self) -> str | None:
         """The better ranker; None while unresolved, or if they are equivalent within the margin."""
         return {"first": self.first, "second": self.second}.get(self.resolution or "")
+
+    @property
+    def guarantee(self) -> str:
+        """``"exact"``, ``"any time"`` or ``"large samples"``: what the interval and the verdict promise."""
+        if self.high - self.low <= self._rounding and not self.holds_for_new:
+            return EXACT
+        return ANY_TIME if self.looks == ALWAYS and not self.holds_for_new else LARGE_SAMPLES
+
+    @property
+    def _rounding(self) -> float:
+        """What is left of the width of the interval once all is known."""
+        return _ROUNDING * max(abs(self.low), abs(self.high))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What has to be true for that, one clause each."""
+        gaps = (NOT_RELEVANT,) if self.filled else ()
+        return (*self.assumed, *gaps, *((QUERIES_RANDOM,) if self.holds_for_new else ()))
 
     @property
     def answer(self) -> str:
@@ -256,7 +286,8 @@ class Status(Printed):
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
         said = {"winner": self.winner, "answer": self.answer, "advice": self.advice, "caution": self.caution}
         content: dict[str, object] = plain(replace(self, beside=None))
-        del content["population"], content["beside"]
+        del content["population"], content["beside"], content["assumed"]
+        content |= {"guarantee": self.guarantee, "assumptions": list(self.assumptions)}
         content["queries"] = self.population.name
         for each in (self, self.beside):
             if each is not None:
@@ -283,11 +314,15 @@ class Status(Printed):
         holds = f"   for {self.population}"
         if self.refusal:
             return f"none{holds}: {self.refusal}"
-        if np.isnan(self.low) and self.looks == PLANNED and 0 < self.n_judged < MIN_LABELS:
+        if self._too_early:
             return f"none{holds}: a look needs {MIN_LABELS} labels"
         return f"{interval}, {self.confidence:.0%}, valid {self.valid}{holds}"
 
     caution = property(caution_for_new)
+
+    @property
+    def _too_early(self) -> bool:
+        return bool(np.isnan(self.low)) and self.looks == PLANNED and 0 < self.n_judged < MIN_LABELS
 
     @property
     def point(self) -> str:
@@ -310,8 +345,7 @@ class Status(Printed):
                 "the estimate now contradicts the verdict, which was reached earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
-        # Once all is known, rounding is all that is left of the interval.
-        close = _ROUNDING * max(abs(self.low), abs(self.high))
+        close = self._rounding
         if self.looks != ALWAYS or self.low - close <= self.value <= self.high + close:
             return None
         if self.open:
@@ -342,6 +376,12 @@ class Status(Printed):
             facts.append(
                 ("passed over", in_words(self.blocked)) if self.open else ("blocked", f"by {in_words(self.blocked)}")
             )
+        return facts + self._label_facts
+
+    @property
+    def _label_facts(self) -> Facts:
+        """Names and values of labels that do not count yet, and of those that changed."""
+        facts = []
         if self.due:
             counted = how_many("document", self.due, "has")
             facts.append(("waiting", f"{counted} a label that does not count yet: another judge is asked"))
@@ -350,12 +390,101 @@ class Status(Printed):
             facts.append(("changed", f"{how_many('label', self.changed)} changed {when}; earlier looks do not count"))
         return facts
 
+    @property
+    def _filled_facts(self) -> Facts:
+        """The name and value of what counts as not relevant although nobody judged it."""
+        if not self.filled:
+            return []
+        counted = f"{how_many('document', self.filled)} without a label counted as not relevant"
+        low, high = self.worst or (np.nan, np.nan)
+        worst = f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else "unknown"
+        return [("filled", f"{counted}, {MISLEADS}; in the worst case the interval is {worst}")]
+
+    @property
+    def progress(self) -> str:
+        """What is judged, and what of the budget is spent."""
+        spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
+        return f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"
+
     def counted(self, number: int) -> str:
         """A number of units in words: ``1 query``, ``3 rounds``."""
         return how_many(self.unit, number)
 
+    @property
+    def headline(self) -> str:
+        """The answer with its numbers and its promise, in one sentence."""
+        if np.isnan([self.value, self.low]).all():
+            return self._finding
+        known = f"{self._finding}: {self._seen(self.value, self.low, self.high)} in {self.measure}"
+        known += f" for {self.population}" if self.holds_for_new else ""
+        if np.isnan(self.low):
+            return known
+        level = 100 * self.confidence
+        promise = f"the {level:.6g}% interval holds"
+        if self.resolved:
+            promise = f"wrong in at most {100 - level:.3g}% of campaigns,"
+        if self.guarantee == EXACT:
+            promise = "this holds"
+        return f"{known}; {promise} {HOLDS[self.guarantee]}"
+
+    def _seen(self, value: float, low: float, high: float) -> str:
+        """A value and its interval as printed; a difference is that of the winner to the other one."""
+        if self.winner is not None and self.winner == self.second:
+            value, low, high = -value, -high, -low
+        point = "" if np.isnan(value) else f"{value:{'' if self.second is None else '+'}.4f}"
+        ends = f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else ""
+        return " ".join(filter(None, (point, ends)))
+
+    @property
+    def _finding(self) -> str:
+        """What is known by now of the ranker or of the two."""
+        if self.winner is not None:
+            return f"{self.winner} is better"
+        if self.resolution is not None and self.second is None:
+            return f"{self.first} is known within ±{self.margin:g}"
+        if self.resolution is not None:
+            return f"{self.first} and {self.second} are {'equivalent' if self.margin else 'equal'}"
+        if np.isnan([self.value, self.low]).all():
+            return f"nothing is known of {self.what} yet"
+        return f"{self.what} is not settled" if self.second is not None or self.margin else self.first
+
     def __str__(self) -> str:
+        return printed(self.headline, self.in_short())
+
+    @property
+    def details(self) -> str:
+        """The state with everything that it rests on, as text."""
         return printed(f"{self.measure}: {self.what} ({self.estimator})", self.facts())
+
+    def in_short(self) -> Facts:
+        """At most five lines below the headline: the other queries, what is judged, what limits it, and what to do."""
+        facts = []
+        if (other := self.beside) is not None:
+            known = np.isfinite(other.low)
+            seen = self._seen(other.value, other.low, other.high) if known else "no interval"
+            why = f": {other.refusal}" if other.refusal else ""
+            holds = f", {HOLDS[other.guarantee]}" if known and other.guarantee != self.guarantee else ""
+            facts.append((other.population.name, f"{seen} for {other.population}{holds}{why}"))
+        facts.append(("judged", self.progress))
+        if np.isfinite(self.low):
+            facts.append(("assumes", "; ".join(self.assumptions)))
+        if self._limits:
+            facts.append(("note", "; ".join(self._limits)))
+        return [*facts, ("next", self.advice)]
+
+    @property
+    def _limits(self) -> list[str]:
+        """What a reader must know before trusting the answer."""
+        limits = [each for each in (self.refusal, self.remark, self.caution, self.unknown.caution) if each]
+        if self._too_early:
+            limits.append(f"a look needs {MIN_LABELS} labels")
+        if self.open:
+            passed = f" ({in_words(self.blocked)})" if self.blocked else ""
+            limits.append(f"{self.counted(self.open)} not fully judged{passed}, so the worst case is assumed")
+        elif self.left_out:
+            limits.append(f"{how_many('label', self.left_out)} from {self.waiting} on do not count yet")
+        facts = [*self._filled_facts, *self._label_facts]
+        return [*limits, *(text for _, text in facts)]
 
     def facts(self) -> Facts:
         """Names and values, as printed."""
@@ -363,26 +492,23 @@ class Status(Printed):
         part = ", from what is judged before the first gap" if self.open else ""
         none = f"none before {self.waiting} has its labels" if self.open or self.left_out else "none yet"
         estimate = none if np.isnan(self.value) else f"{self.point}   SE {error}{part}"
-        spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
         since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         facts = [
             ("estimate", estimate),
             ("interval", self.interval_text),
             *self.other_facts,
-            ("judged", f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"),
+            ("judged", self.progress),
         ]
         if not np.isnan(self.e_value):
             facts.append(("evidence", self._e_value))
         facts += self.gap_facts
-        if self.filled:
-            counted = f"{how_many('document', self.filled)} without a label counted as not relevant"
-            low, high = self.worst or (np.nan, np.nan)
-            worst = f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else "unknown"
-            facts.append(("filled", f"{counted}, {MISLEADS}; in the worst case the interval is {worst}"))
+        facts += self._filled_facts
         if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown.number:
             facts.append(("unknown", self.unknown.counted))
+        if np.isfinite(self.low):
+            facts.append(("holds", promised(self.guarantee, self.assumptions)))
         if note := "; ".join(filter(None, (self.remark, self.caution, self.unknown.caution))):
             facts.append(("note", note))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]

@@ -24,6 +24,7 @@ from pt_active.plans.answers.labelled_plan import (
     worst_case,
 )
 from pt_active.plans.answers.looks import PartsInOrder, Question, Rounds, curve_of, growing
+from pt_active.plans.answers.promises import JUDGES_APART, LABELS_RIGHT, assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, Status
@@ -111,7 +112,9 @@ def status_of_looks(
             seen = _after_parts(sample, asked, at.apart)
         else:
             seen = _at_the_end(sample.tables, counts, asked, found)
-        both.append(Status(**(_about(sample.tables, asked, at) | _UNKNOWN | {"e_value": np.nan} | counts | seen)))
+        both.append(
+            Status(**(_about(sample.tables, asked, at, records) | _UNKNOWN | {"e_value": np.nan} | counts | seen))
+        )
     return replace(both[0], beside=both[1]) if len(both) > 1 else both[0]
 
 
@@ -220,7 +223,7 @@ def status_of(
     )
 
 
-def _about(tables: PlanTables, question: Question, point: Point) -> dict[str, Any]:
+def _about(tables: PlanTables, question: Question, point: Point, records: pd.DataFrame | None = None) -> dict[str, Any]:
     """The fields of `Status` that tell what was asked, and the estimate."""
     names = tables.pool.names
     return {
@@ -237,6 +240,7 @@ def _about(tables: PlanTables, question: Question, point: Point) -> dict[str, An
         "population": point.population,
         "apart": point.apart,
         "refusal": point.refusal,
+        "assumed": (LABELS_RIGHT if records is None else JUDGES_APART, *assumptions_of(tables, question.measure)),
     }
 
 

@@ -53,7 +53,7 @@ def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, labels, l
         parts = new.basis.error_of_queries, new.basis.error_of_documents, new.basis.error_of_model
         assert np.sqrt(np.sum(np.square(parts))) == pytest.approx(new.standard_error, rel=1e-9)
     states = plan.status(judged), plan.status(judged, queries="new")
-    for first, second in ((str(these), str(new)), map(str, states)):
+    for first, second in ((str(these), str(new)), (each.details for each in states)):
         assert 0 < first.index("for these 120 queries") < first.index("for queries like them")
         assert 0 < second.index("for queries like them") < second.index("for these 120 queries")
 

@@ -108,11 +108,11 @@ def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(kind: s
         assert filled.e_value >= status.e_value - 1e-9
     cut = plan.so_far(some).compare(some)
     assert (status.value, before.value) == pytest.approx((cut.difference, cut.difference), rel=1e-9)
-    assert "1 query not fully judged:" in str(status) or kind != "queries"
+    assert "1 query not fully judged:" in status.details or kind != "queries"
     assert said(before) == said(plan.status(ordered.head(gap), missing="error"))
     assert (before.open, before.left_out) == (0, len(some) - before.n_judged)
     assert ordered["qid"][gap] in before.waiting
-    assert f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged" in str(before)
+    assert f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged" in before.details
 
 
 # --- the formula ------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.basis import EVERYTHING, Basis
+from pt_active.plans.answers.promises import promised
 from pt_active.plans.answers.ranking import Ranking, Result
 from pt_active.plans.answers.report.differences import Difference, RelativeChange, for_others, without_shares
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -70,7 +71,9 @@ def headline(
     """The first screen of the report of a plan."""
     assert result.population is not None
     extent, *who = campaign.items()
-    facts = [extent, ("holds for", result.population.in_words), *_for_others(result, status), *who]
+    said = result if status is None else status
+    facts = [extent, ("holds for", result.population.in_words), *_for_others(result, status)]
+    facts += [("guarantee", promised(said.guarantee, said.assumptions)), *who]
     facts.append(("next", _next(result, pairs, status, ahead)))
     if isinstance(result, Estimate):
         return _of_one(result, status, facts)
