@@ -84,8 +84,9 @@ def place_of(label: object, unit: str = "row") -> str:
 def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None, place: str = "") -> None:
     """Raise if a frame has more than one row for a query and document; no id may be missing."""
     query = id_codes(frame["qid"])[0] if query is None else query
-    repeated = first_rows(query, frame["docno"]) != np.arange(len(frame))
-    if repeated.any():
+    pair = np.sort((query << 32) + pd.factorize(frame["docno"])[0])
+    if (pair[1:] == pair[:-1]).any():
+        repeated = first_rows(query, frame["docno"]) != np.arange(len(frame))
         row = frame[repeated].iloc[0]
         twice = f"document {shown(row.docno)} occurs more than once in query {shown(row.qid)}"
         where = f" ({place} {row.name})" if place else ""

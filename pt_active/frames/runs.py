@@ -157,9 +157,9 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
     """Raise if a ranker has two documents at one rank, or none at rank 0; warn if it leaves out ranks."""
     for name, rank in zip(names, ranks, strict=True):
-        rows = np.flatnonzero(rank > 0)
-        rows = rows[np.lexsort((rank[rows], query[rows]))]
-        of, at = query[rows], rank[rows] - 1
+        listed = rank > 0
+        key = np.sort((query[listed] << 32) + rank[listed] - 1)
+        of, at = key >> 32, key & 0xFFFFFFFF
         twice = np.flatnonzero((of[1:] == of[:-1]) & (at[1:] == at[:-1]))
         if len(twice):
             z = twice[0]
