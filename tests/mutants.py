@@ -317,11 +317,11 @@ AUC: ties do not count [test_weightings]
 LUR variance: a single draw measured from a mean that contains it [test_weightings]
     / np.maximum(1 - weight, _CERTAIN), 0.0) => / 1, 0.0)
 difference of risks: share of the domain forgotten [test_ratios]
-    float(pair_weight @ first.expected_weight) => float(pair_weight @ weight)
+    (pair_weight * first.expected_weight).sum() => (pair_weight * weight).sum()
 difference of risks: as many labels as the ratio that rests on more [test_ratios]
     np.minimum(first.effective, second.effective), => np.maximum(first.effective, second.effective),
 difference of risks: says the effective size of the risk that rests on more [risk/test_audit]
-    n_effective=min(float(effective_size(self => n_effective=max(float(effective_size(self
+    effective = min(effective_size(self => effective = max(effective_size(self
 risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
     mean.degrees_of_freedom - idle => mean.degrees_of_freedom
 strata: no finite population correction [test_ratios]

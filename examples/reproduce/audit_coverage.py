@@ -166,7 +166,8 @@ def pool_of(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 def truth_of(case: Case, pairs: Pairs, label: np.ndarray) -> float:
     """The true risk over the whole pool, or the true difference of two risks."""
-    risks = [u.sum() / w.sum() for u, w in pairs.observed(np.arange(PAIRS), label)]
+    observed = (pairs.observed(s, np.arange(PAIRS), label) for s in range(len(pairs.names)))
+    risks = [u.sum() / w.sum() for u, w in observed]
     return float(risks[0] - risks[1]) if case.compare else float(risks[0])
 
 

@@ -109,7 +109,7 @@ def estimates(problem: Problem, drawn: Sample, estimator: str) -> MeanEstimate:
     """Estimates of the model's risk from each sample."""
     weight, score = np.full(len(problem.weight), 1 / len(problem.weight)), _scores(problem, drawn.rows)
     if problem.fixed:
-        return domain_estimate(risk_domain(score, weight), drawn, estimator)
+        return domain_estimate(risk_domain([score], weight), drawn, estimator)
     return ratio_estimate([score], drawn, weight, estimator)
 
 

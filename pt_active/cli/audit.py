@@ -19,7 +19,7 @@ from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.relevance.losses import ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
-from pt_active.risk.judges import judged_pool, with_beliefs
+from pt_active.risk.pairs import judged_pool, with_beliefs
 from pt_active.risk.report import AuditReport
 
 SEVERAL = "risk_mixture"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, data_frame, document_of, how_many, shown, some
 from pt_active.frames.columns import as_numbers, refuse_rows, with_string_ids
 from pt_active.frames.ids import first_rows, id_codes
-from pt_active.frames.strays import NO_STRAYS, Strays, not_found
+from pt_active.frames.strays import NO_STRAYS, Strays, not_found, stray_labels
 
 UNJUDGED = -1  # TREC's label for a document that was pooled but not judged. It counts as no label.
 SPAM = -2  # The TREC Web track's label for spam and junk. It counts as a judgment of grade 0.
@@ -59,12 +60,22 @@ LOOK_SO_FAR = "; or look at what is judged so far: plan.status(qrels), or plan.s
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of the documents that the plan asks for."""
+    """Labels of what an audit or an active test asks for."""
 
-    label: np.ndarray  # int64[N]; -1 where there is none
+    label: np.ndarray  # float64[N]; NaN where there is none
     missing: tuple[tuple[str, str], ...]  # the (qid, docno) pairs that need a label and have none
-    ignored: int  # the number of labels of documents outside the sample
-    strays: Strays = field(default_factory=Strays)  # the labels that belong to no document that could be drawn
+    ignored: int  # the number of labels of what was not drawn
+    unknown: Strays  # the labels that belong to nothing that could be drawn
+
+    @property
+    def grade(self) -> np.ndarray:
+        """int64[N], the labels as grades; -1 where there is none."""
+        return np.nan_to_num(self.label, nan=-1.0).astype(np.int64)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a basis says of them."""
+        return {name: getattr(self, name) for name in ("missing", "ignored", "unknown")}
 
 
 def check_policy(missing: str) -> None:
@@ -149,3 +160,21 @@ def missing_pairs(
         lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label (-1 is none): {some(pairs)}"
         raise ValueError(f'{lacking}{hint}; judge them, or pass missing="nonrelevant"{otherwise}')
     return pairs
+
+
+def joined_labels(
+    keys: pd.DataFrame,
+    drawn: np.ndarray,
+    qrels: pd.DataFrame,
+    missing: str,
+    max_grade: int | None,
+    what: str,
+    needed: np.ndarray | bool = True,
+) -> Labels:
+    """Join checked labels to what was drawn, bool[N]; ``needed``, bool[N], says which of it must have one."""
+    check_policy(missing)
+    label = np.full(len(keys), np.nan)
+    label[drawn], ignored = drawn_labels(keys[drawn], qrels, max_grade, what)
+    lacking = drawn & needed & np.isnan(label)
+    strays = stray_labels(keys, lacking, qrels)
+    return Labels(label, missing_pairs(keys, lacking, missing, what, strays=strays), ignored, strays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,10 +33,6 @@ class Scores:
         largest = ratio_or_zero(np.abs(self.numerator), self.weight).max(initial=0.0)
         return float(largest + ratio_or_zero(numerator, weight))
 
-    def of(self, samples: slice) -> Scores:
-        """The scores of some of many samples."""
-        return replace(self, numerator=self.numerator[samples], weight=self.weight[samples])
-
 
 @dataclass(frozen=True)
 class Domain:
@@ -48,18 +44,19 @@ class Domain:
     whole: float  # ``Σ_D p w``, at least ``Σ_D p ω``
 
 
-def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
-    """The risk of one predictor whose weights do not depend on the labels: ``ω = w``, ``δ = ℓ``."""
-    mass, model = pair_weight * scores.expected_weight, ratio_or_zero(scores.expected_numerator, scores.expected_weight)
-    return Domain(ratio_or_zero(scores.numerator, scores.weight), model, mass, float(mass.sum()))
+def risk_domain(scores: Sequence[Scores], pair_weight: np.ndarray, differ: np.ndarray | bool = True) -> Domain:
+    """The risk of one predictor, or the first minus the second of two, whose weights are equal and no label changes.
 
-
-def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_weight: np.ndarray) -> Domain:
-    """The difference of two risks with the same weights, which do not depend on the labels."""
+    So ``ω = w`` and ``δ = ℓ``, or the difference of two losses, which is 0 where they do not ``differ``, bool[N].
+    """
+    first, *others = scores
+    numerator, expected = first.numerator, first.expected_numerator
+    for other in others:
+        numerator, expected = numerator - other.numerator, expected - other.expected_numerator
     weight = first.expected_weight * differ
-    values = ratio_or_zero(first.numerator - second.numerator, first.weight)
-    model = ratio_or_zero(first.expected_numerator - second.expected_numerator, weight)
-    return Domain(values, model, pair_weight * weight, float(pair_weight @ first.expected_weight))
+    values, model = ratio_or_zero(numerator, first.weight), ratio_or_zero(expected, weight)
+    whole = float((pair_weight * first.expected_weight).sum())
+    return Domain(values, model, pair_weight * weight, whole)
 
 
 def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstimate:

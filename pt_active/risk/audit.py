@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,8 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, number, positive, truth_value, whole_number
 from pt_active.frames.clocks import clocks
-from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, missing_pairs
-from pt_active.frames.strays import stray_labels
+from pt_active.frames.qrels import checked_qrels, joined_labels
 from pt_active.frames.visible import visible
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
@@ -25,10 +23,10 @@ from pt_active.plans.making.manifest import Provenance, digest, from_json
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.digits import believed
+from pt_active.relevance.introspection import introspection
 from pt_active.relevance.losses import Loss, described, from_description
 from pt_active.risk.judged import JudgedPairs, real_qrels, usual_estimator
 from pt_active.risk.pairs import Pairs
-from pt_active.sampling import designs
 from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.designs import (
     GAP_DESIGNS,
@@ -36,9 +34,18 @@ from pt_active.sampling.designs import (
     check_design,
     default_defensive,
     gap_distribution,
+    needs_uniform_grades,
+    sampling_distribution,
     suits_single_risks,
 )
-from pt_active.sampling.draws import DEFAULT_STRATA, allocation, draw_number, draw_strata, draw_to_budget, strata_by
+from pt_active.sampling.draws import (
+    DEFAULT_STRATA,
+    allocation,
+    draw_number,
+    draw_strata,
+    draw_to_budget,
+    strata_by,
+)
 from pt_active.sampling.sample import Sample
 
 DESIGN = "optimal"  # The default design
@@ -99,12 +106,14 @@ class AuditTables:
     def table(self) -> pd.DataFrame:
         """All pairs: ``qid, docno``, predictions, grades, cost, probabilities under the design, numbers of draws."""
         pairs, sample = self.pairs, self.sample
-        columns: dict[str, Any] = _columns("prediction", pairs.names, pairs.predictions)
-        columns |= _columns("variance", pairs.names[: pairs.variances.shape[1]], pairs.variances)
-        columns |= _columns("grade", range(pairs.grades.shape[1]), pairs.grades)
+        table, names = pairs.keys, list(pairs.names)
+        table = table.join(pd.DataFrame(pairs.predictions, columns=names).add_prefix("prediction_"))
+        if pairs.is_gaussian:
+            table = table.join(pd.DataFrame(pairs.variances, columns=names).add_prefix("variance_"))
         stratum = _NO_STRATUM if sample.stratum is None else sample.stratum
-        columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": stratum}
-        return pairs.keys.assign(**columns, **sample.columns(pairs.weight))
+        table = table.join(pd.DataFrame(pairs.grades).add_prefix("grade_"))
+        table = table.assign(in_slice=pairs.member, cost=pairs.cost, prob=sample.q, stratum=stratum)
+        return table.assign(**sample.columns(pairs.weight))
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """The tables on disk: all pairs, and those to label."""
@@ -114,27 +123,30 @@ class AuditTables:
     def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
         """The content of the tables that `frames` made, and of the values of the manifest."""
         manifest, table = from_json(AuditManifest, values), frames["pairs"]
+        columns = ("in_slice", "cost", "prob", "draws", "inclusion", "stratum")
+        member, cost, q, draws, inclusion, stratum = (table[name].to_numpy() for name in columns)
         predictions, grades, variances = (
             np.ascontiguousarray(table.filter(regex=f"^{kind}_"), dtype=np.float64)
             for kind in ("prediction", "grade", "variance")
         )
-        columns = ("in_slice", "cost", "prob", "draws", "inclusion", "stratum")
-        member, cost, q, draws, inclusion, stratum = (table[name].to_numpy() for name in columns)
-        known = table[["qid", "docno"]], manifest.predictors, predictions, grades, variances, member, cost
-        kept = None if (stratum == _NO_STRATUM).all() else stratum
-        pairs = Pairs(*known, from_description(manifest.loss))
-        sample = Sample.from_columns(q, draws, inclusion, manifest.census, stratum=kept)
+        pairs = Pairs(
+            table[["qid", "docno"]],
+            manifest.predictors,
+            predictions,
+            grades,
+            variances,
+            member,
+            cost,
+            from_description(manifest.loss),
+        )
+        strata = None if (stratum == _NO_STRATUM).all() else stratum
+        sample = Sample.from_columns(q, draws, inclusion, manifest.census, stratum=strata)
         return cls(pairs, sample, frames["assessments"], manifest)
-
-
-def _columns(kind: str, names: Iterable[object], values: np.ndarray) -> dict[str, np.ndarray]:
-    """The columns of a matrix, by their names."""
-    return {f"{kind}_{name}": column for name, column in zip(names, values.T, strict=True)}
 
 
 def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
     """Draw pairs to a budget, or a number of them, in the order of ``U/q`` if without replacement [theory 6]."""
-    budget, draws, replace = arguments.budget, arguments.draws, arguments.replace
+    budget, draws, again = arguments.budget, arguments.draws, arguments.replace
     if (budget is None) == (draws is None):
         raise ValueError("pass either budget= or draws=, and not both")
     # The order and the names of predictors change nothing.
@@ -142,35 +154,40 @@ def draw_pairs(pairs: Pairs, arguments: AuditArguments) -> Sample:
     seed = arguments.seed, believed(pairs.keys, np.hstack(predicted))
     rng = np.random.default_rng(seed)
     if arguments.design == STRATIFIED:
-        return _draw_strata(pairs, draws, replace, rng)
+        return _draw_strata(pairs, draws, again, rng)
     q = _distribution(pairs, arguments.design, arguments.defensive)
     uniform = -np.expm1(-clocks(seed, pairs.keys["qid"], pairs.keys["docno"]))
     if budget is None:
-        return draw_number(q, pairs.weight, draws or 0, rng, replace, uniform, UNIFORM)
+        return draw_number(q, pairs.weight, draws or 0, rng, again, uniform, UNIFORM)
     dearest = pairs.cost[q > 0].max()
-    if positive("budget", budget) < dearest:
+    if budget < dearest:
         raise ValueError(
             f"budget {budget:g} does not pay for the dearest pair, which costs {dearest:g}, so it could never be "
             "judged and estimates would be biased; raise the budget"
         )
-    return draw_to_budget(q, pairs.weight, pairs.cost, float(budget), rng, replace, uniform, UNIFORM)
+    return draw_to_budget(q, pairs.weight, pairs.cost, budget, rng, again, uniform, UNIFORM)
 
 
 def _distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
-    if design not in GAP_DESIGNS:
-        uniform = pairs.uniform_introspection().moments if designs.needs_uniform_grades(design) else None
-        moments = pairs.introspection.moments
-        return designs.sampling_distribution(design, moments, pairs.cost, pairs.weight, defensive, uniform)
-    if not all(pairs.known_differences(a, b) for a, b in combinations(range(len(pairs.names)), 2)):
-        raise ValueError(
-            f"the design {design!r} leaves out pairs where the predictors agree, but those count in {pairs.loss}, "
-            "whose weights depend on labels or predictions"
-        )
-    return gap_distribution(design, pairs.predictions, pairs.cost, pairs.weight, defensive)
+    if design in GAP_DESIGNS:
+        if not pairs.fixed_weights(*range(len(pairs.names))):
+            raise ValueError(
+                f"the design {design!r} leaves out pairs where the predictors agree, but those count in {pairs.loss}, "
+                "whose weights depend on labels or predictions"
+            )
+        return gap_distribution(design, pairs.predictions, pairs.cost, pairs.weight, defensive)
+    uniform = None
+    if needs_uniform_grades(design):
+        if pairs.is_gaussian:
+            raise ValueError("real labels have no uniform distribution; choose a design that does not need one")
+        unknown = np.full_like(pairs.grades, 1 / pairs.grades.shape[1])
+        uniform = introspection(pairs.tables, unknown, pairs.weight, pairs.loss.proportion).moments
+    moments = pairs.introspection.moments
+    return sampling_distribution(design, moments, pairs.cost, pairs.weight, defensive, uniform)
 
 
-def _draw_strata(pairs: Pairs, draws: int | None, replace: bool, rng: np.random.Generator) -> Sample:
-    if draws is None or replace:
+def _draw_strata(pairs: Pairs, draws: int | None, again: bool, rng: np.random.Generator) -> Sample:
+    if draws is None or again:
         raise ValueError(
             f"the design {STRATIFIED!r} draws a number of pairs, each once: pass draws=, not budget= or replace="
         )
@@ -181,9 +198,9 @@ def _draw_strata(pairs: Pairs, draws: int | None, replace: bool, rng: np.random.
     stratum = strata_by(mean, DEFAULT_STRATA)
     drawn = allocation(stratum, mean, variance, min(draws, len(stratum)))
     inclusion = (drawn / np.bincount(stratum))[stratum]
-    rows = np.flatnonzero(draw_strata(stratum, drawn, rng))
-    once, census = np.ones(len(rows), dtype=np.int64), len(rows) == len(stratum)
-    return Sample(rows, once, inclusion[rows], census=census, q=inclusion / inclusion.sum(), stratum=stratum)
+    chosen = draw_strata(stratum, drawn, rng)
+    sample = Sample.once(np.where(chosen, inclusion, 0.0), census=bool(chosen.all()))
+    return replace(sample, q=inclusion / inclusion.sum(), stratum=stratum)
 
 
 class Audit(Kept[AuditTables]):
@@ -238,22 +255,18 @@ class Audit(Kept[AuditTables]):
             ValueError: If an argument is out of range or does not suit the loss, or the frame is malformed.
         """
         check_design(design)
-        seed, replace = whole_number("seed", seed, 0, MAX_SEED), truth_value("replace", replace)
-        draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
-        budget = None if budget is None else positive("budget", budget)
-        defensive = default_defensive(design) if defensive is None else number("defensive", defensive)
         described(loss)
         cost = UnitCost() if cost is None else cost
         pairs = Pairs.from_frame(frame, predictions, loss, cost)
         arguments = AuditArguments(
             predictions=dict(predictions),
             cost=repr(cost),
-            budget=budget,
-            draws=draws,
+            budget=None if budget is None else positive("budget", budget),
+            draws=None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS),
             design=design,
-            defensive=defensive,
-            replace=replace,
-            seed=seed,
+            defensive=default_defensive(design) if defensive is None else number("defensive", defensive),
+            replace=truth_value("replace", replace),
+            seed=whole_number("seed", seed, 0, MAX_SEED),
         )
         sample = draw_pairs(pairs, arguments)
         manifest = AuditManifest(
@@ -318,7 +331,6 @@ class Audit(Kept[AuditTables]):
         return {each.name: each for each in estimates}
 
     def _asked(self, estimator: str | None, confidence: float, missing: str) -> How:
-        check_policy(missing)
         estimator = usual_estimator(self.tables.sample) if estimator is None else estimator
         return How(self.loss, estimator, confidence, missing)
 
@@ -383,26 +395,20 @@ class Audit(Kept[AuditTables]):
             ValueError: If the policy is unknown or the labels do not fit the audit.
         """
         pairs, sample = self.tables.pairs, self.tables.sample
-        check_policy(missing)
-        keys = pairs.keys.iloc[sample.rows]
         known = real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
-        label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
-        absent = np.isnan(label)
-        lacking = np.zeros(len(pairs.keys), dtype=bool)
-        lacking[sample.rows] = absent
-        strays = stray_labels(pairs.keys, lacking, known)
-        without = missing_pairs(keys, absent, missing, "pair", strays=strays)
+        drawn = np.zeros(len(pairs.keys), dtype=bool)
+        drawn[sample.rows] = True
+        labels = joined_labels(pairs.keys, drawn, known, missing, pairs.max_grade, "pair")
+        label = labels.label[sample.rows]
         basis = Basis.of(
             sample,
             pairs.weight,
             measure=str(pairs.loss),
-            n_queries=keys["qid"].nunique(),
-            n_judged=int((~absent).sum()),
-            missing=without,
+            n_queries=pairs.keys["qid"][drawn].nunique(),
+            n_judged=int((~np.isnan(label)).sum()),
             missing_policy=missing,
-            ignored=ignored,
-            unknown=strays,
             level="pair",
+            **labels.about,
         )
         design = self.tables.manifest.arguments.design
         for_differences = len(pairs.names) > 1 and not suits_single_risks(design)

@@ -1,23 +1,27 @@
-"""What the labels of an audit's pairs say about its predictors [theory 6]."""
+"""What the labels of an audit's pairs say about its predictors [theory 6, 12]."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.columns import check_pairs, finite_numbers, with_string_ids
-from pt_active.frames.qrels import (
-    label_columns,
+from pt_active.frames.qrels import label_columns
+from pt_active.inference.agreement import COEFFICIENTS, agreement_estimate
+from pt_active.inference.estimators import (
+    ESTIMATOR,
+    MeanEstimate,
+    effective_size,
+    estimator_named,
 )
-from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named
 from pt_active.inference.label_model import surprise
 from pt_active.inference.ratios import (
     Scores,
-    difference_domain,
     domain_estimate,
     ratio_estimate,
     risk_domain,
@@ -27,7 +31,7 @@ from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.replayed import Estimated, PairReplays
+from pt_active.risk.replayed import PairReplays
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
@@ -46,18 +50,14 @@ class JudgedPairs(Judged):
     for_differences: bool = False
 
     @cached_property
-    def observed(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each predictor, numerator u and weight w of its loss at the labels, float64[n] each."""
-        return self.pairs.observed(self.sample.rows, np.where(np.isnan(self.label), 0.0, self.label))
-
-    @cached_property
     def _model_caution(self) -> str:
         """What the labels say against the label model; empty if nothing."""
         known = ~np.isnan(self.label)
         if self.pairs.is_gaussian or not known.any():
             return ""
         rows, pairs = self.sample.rows[known], self.pairs
-        if not surprise(pairs.grades[rows], pairs.closest_grades[rows], self.label[known].astype(int)) > SURPRISING:
+        label = self.label[known].astype(int)
+        if not surprise(pairs.grades[rows], pairs.closest_grades[rows], label) > SURPRISING:
             return ""
         return (
             "the grade model is too sure of itself, since the labels surprise it more than it expected: pairs that it "
@@ -76,8 +76,9 @@ class JudgedPairs(Judged):
 
     def scores(self, predictor: int) -> Scores:
         """The losses of one predictor at the labels, and their expectations under the label model."""
-        view = self.pairs.introspection
-        return Scores(*self.observed[predictor], view.numerator[:, predictor], view.weight[:, predictor])
+        view, label = self.pairs.introspection, np.nan_to_num(self.label)
+        observed = self.pairs.observed(predictor, self.sample.rows, label)
+        return Scores(*observed, view.numerator[:, predictor], view.weight[:, predictor])
 
     def estimate(self, system: int, how: How) -> Estimate:
         """Estimate the risk of one predictor [theory 6]."""
@@ -92,8 +93,7 @@ class JudgedPairs(Judged):
         compared = super().compare(first, second, how)
         if np.isnan(compared.difference) or not self.agree(first, second):
             return compared
-        known = {each.name: getattr(compared, each.name) for each in fields(compared)}
-        return KnownZero(**known | {"pvalue": np.nan})
+        return KnownZero(**vars(compared) | {"pvalue": np.nan})
 
     def agree(self, first: int, second: int) -> bool:
         """Whether two predictors agree on every pair that counts, so that their difference is known to be 0."""
@@ -101,38 +101,48 @@ class JudgedPairs(Judged):
 
     def measured(self, contrast: Contrast, how: How) -> Measured:
         """The risk of a predictor, or the difference of two, a name in `estimators_of("pair")` or ``stratified``."""
-        pairs, name, one, other = self.pairs, how.estimator, contrast.first, contrast.second
-        both = [one] if other is None else [one, other]
-        for each in both:
-            if not pairs.counts(each).any():
-                never = (
-                    f"no pair counts in {pairs.loss} of {self.names[each]!r}, whatever its label, so it is not defined"
-                )
-                return self._known(np.nan, replace(self.basis, census=False, n_effective=0.0), name, never)
+        pairs, name, predictors = self.pairs, how.estimator, _predictors(contrast)
+        names = [repr(self.names[s]) for s in predictors]
         if (name == STRATIFIED) != (self.sample.stratum is not None):
             raise ValueError(
                 f"the estimator {STRATIFIED!r} is for the design of that name, which takes no other; leave it out"
             )
-        if other is not None and self.agree(one, other):
-            return self._agreeing(one, other, name)
-        fixed = pairs.fixed_weights(one) if other is None else pairs.known_differences(one, other)
-        count, what = pairs.counts(one), f"the risk of {self.names[one]!r}"
-        if other is not None:
-            count = pairs.differ(one, other) if fixed else count | pairs.counts(other)
-            what = f"the difference of {self.names[one]!r} and {self.names[other]!r}"
-        self._check_drawable(count, what)
+        counting = [pairs.counts(s) for s in predictors]
+        for counts, of in zip(counting, names, strict=True):
+            if not counts.any():
+                never = f"no pair counts in {pairs.loss} of {of}, whatever its label, so it is not defined"
+                basis = replace(self.basis, census=False, n_effective=0.0)
+                return _known(np.nan, basis, how, never)
+        if len(predictors) > 1 and self.agree(*predictors):
+            return self._zero(contrast, how)
+        fixed, count = pairs.fixed_weights(*predictors), np.any(counting, axis=0)
+        if fixed and len(predictors) > 1:
+            count = pairs.differ(*predictors)
+        self._check_drawable(count, f"the {'risk' if len(names) == 1 else 'difference'} of {' and '.join(names)}")
 
         def estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
             if name == STRATIFIED:
                 return stratified_estimate(scores, sample)
             if not fixed:
                 return ratio_estimate(scores, sample, pairs.weight, name)
-            if len(scores) == 1:
-                return domain_estimate(risk_domain(scores[0], pairs.weight), sample, name)
-            return domain_estimate(difference_domain(scores[0], scores[1], count, pairs.weight), sample, name)
+            return domain_estimate(risk_domain(scores, pairs.weight, count), sample, name)
 
-        within_range = other is None and (name == STRATIFIED or estimator_named(name, "pair").bounded)
-        return self._measured(both, estimate, count, name, pairs.bounds(one) if within_range else None)
+        scores = [self.scores(s) for s in predictors]
+        importance = self.sample.importance(pairs.weight) * self.sample.of(count)
+        effective = min(effective_size(self.sample.count, importance * each.weight) for each in scores)
+        within_range = len(names) == 1 and (name == STRATIFIED or estimator_named(name, "pair").bounded)
+        bounds = pairs.bounds(contrast.first) if within_range else None
+        again = partial(self.replays.errors, predictors=predictors, estimate=estimate, bounds=bounds)
+        return self._found(
+            estimate(scores, self.sample),
+            count,
+            replace(self.basis, n_effective=float(effective), model_caution=self._model_caution),
+            how,
+            undefined=f"no sampled pair counts in {pairs.loss}, so the estimate is 0/0: judge more pairs",
+            scale=sum(each.scale(pairs.weight) for each in scores),
+            bounds=bounds,
+            replayed=again if self.replays.possible else None,
+        )
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
         never = 0 if self.sample.q is None else int((count & (self.sample.q <= 0)).sum())
@@ -143,57 +153,56 @@ class JudgedPairs(Judged):
                 "two predictors"
             )
 
-    def _all_judged(self, count: np.ndarray) -> bool:
-        """Whether all pairs that count, bool[N], were certain to be drawn, so that there is no sampling error."""
-        certain = self.sample.rows[self.sample.expected == 1]
-        return self.basis.census or (not self.sample.repeated and bool(np.isin(np.flatnonzero(count), certain).all()))
-
-    def _measured(
+    def _found(
         self,
-        predictors: list[int],
-        estimate: Estimated,
+        mean: MeanEstimate,
         count: np.ndarray,
-        estimator: str,
-        bounds: tuple[float, float] | None,
+        basis: Basis,
+        how: How,
+        undefined: str,
+        **about: Any,
     ) -> Measured:
-        """An estimate with the sample that it rests on; ``count`` is bool[N], the pairs that count."""
-        scores, weight = [self.scores(s) for s in predictors], self.pairs.weight
-        mean = estimate(scores, self.sample)
-        undefined = bool(np.isnan(mean.value))
-        reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
-        importance = self.sample.importance(weight) * self.sample.of(count)
-        certain = self._all_judged(count) and not undefined
+        """An estimate with the sample that it rests on; ``count`` is bool[N], the pairs that count.
+
+        If all of these were certain to be drawn, there is no sampling error.
+        """
+        lacks = bool(np.isnan(mean.value))
+        sure = self.sample.rows[self.sample.expected == 1] if not self.sample.repeated else []
+        judged = self.basis.census or bool(np.isin(np.flatnonzero(count), sure).all())
+        census = judged and not lacks
         basis = replace(
-            self.basis,
-            estimator=estimator,
-            census=certain,
-            caution=reason if undefined else "",
-            model_caution="" if certain else self._model_caution,
-            n_effective=min(float(effective_size(self.sample.count, importance * score.weight)) for score in scores),
+            basis,
+            estimator=how.estimator,
+            census=census,
+            caution=undefined if lacks else "",
+            model_caution="" if census else basis.model_caution,
         )
-        again = partial(self.replays.errors, predictors=predictors, estimate=estimate, bounds=bounds)
         return Measured(
-            value=float(mean.value),
-            standard_error=float(mean.standard_error),
-            degrees=float(mean.degrees_of_freedom),
-            basis=basis,
-            certain=certain,
-            scale=sum(score.scale(weight) for score in scores),
-            unusable=undefined,
-            bounds=bounds,
-            replayed=again if self.replays.possible else None,
+            float(mean.value),
+            float(mean.standard_error),
+            float(mean.degrees_of_freedom),
+            basis,
+            census,
+            unusable=lacks,
+            **about,
         )
 
-    def _agreeing(self, first: int, second: int, estimator: str) -> Measured:
-        """The difference, 0, of two predictors that agree on every pair, whatever the labels."""
-        names = f"{self.names[first]!r} and {self.names[second]!r}"
+    def _zero(self, contrast: Contrast, how: How) -> Measured:
+        """The difference of two predictors that agree on every pair, whatever the labels."""
+        names = " and ".join(repr(self.names[s]) for s in _predictors(contrast))
         caution = f"{names} agree on every pair that counts: the difference is known to be 0"
-        return self._known(0.0, self.basis, estimator, caution)
+        return _known(0.0, self.basis, how, caution)
 
-    def _known(self, value: float, basis: Basis, estimator: str, caution: str) -> Measured:
-        """What is known whatever the labels are: that a difference is 0, or that a risk is not defined (NaN)."""
-        basis, defined = replace(basis, estimator=estimator, caution=caution), not np.isnan(value)
-        return Measured(value, value, np.inf if defined else 0.0, basis, certain=defined, scale=0.0, unusable=True)
+
+def _predictors(contrast: Contrast) -> list[int]:
+    return [contrast.first] if contrast.second is None else [contrast.first, contrast.second]
+
+
+def _known(value: float, basis: Basis, how: How, caution: str) -> Measured:
+    """What is known whatever the labels are: that a difference is 0, or that a risk is not defined (NaN)."""
+    defined = not np.isnan(value)
+    degrees, basis = np.inf if defined else 0.0, replace(basis, estimator=how.estimator, caution=caution)
+    return Measured(value, value, degrees, basis, certain=defined, scale=0.0, unusable=True)
 
 
 @dataclass(frozen=True)
@@ -211,6 +220,70 @@ class KnownZero(Comparison):
 
     def _tests(self) -> Facts:
         return [("winner", "none")]
+
+
+@dataclass(frozen=True)
+class AgreementEstimate(Estimate):
+    """A coefficient of agreement, with an interval that never exceeds 1."""
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """``1 − (1 − κ) exp(± t SE/(1 − κ))``: symmetric for the logarithm of the disagreement."""
+        low, high = super().confidence_interval(confidence_level)
+        apart = 1 - self.value
+        if not np.isfinite(low) or apart <= 0 or low == high:
+            return ConfidenceInterval(low, min(high, 1.0))
+        factor = np.exp((high - low) / 2 / apart)
+        return ConfidenceInterval(float(1 - apart * factor), float(1 - apart / factor))
+
+
+@dataclass(frozen=True)
+class JudgedAgreement(JudgedPairs):
+    """The labels of an audit, asked how far predictors and people agree beyond chance [theory 6, 12]."""
+
+    coefficient: str = "Kappa"  # a name in `agreement.COEFFICIENTS`
+
+    @classmethod
+    def of(cls, judged: JudgedPairs, coefficient: str) -> JudgedAgreement:
+        """The same labels, asked for a coefficient."""
+        if judged.pairs.is_gaussian:
+            raise ValueError(f"{coefficient} is for grades, not for labels that are real numbers")
+        basis = replace(judged.basis, measure=coefficient)
+        parts = judged.names, basis, judged.pairs, judged.sample, judged.label
+        return cls(*parts, judged.for_differences, coefficient)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """False: more agreement is better."""
+        return False
+
+    def estimate(self, system: int, how: How) -> AgreementEstimate:
+        """The coefficient of one predictor with people."""
+        return AgreementEstimate(**vars(super().estimate(system, how)))
+
+    def agree(self, first: int, second: int) -> bool:
+        """Whether two predictors give every pair that counts the same grade, which makes their difference 0."""
+        closest = self.pairs.closest_grades[self.pairs.member]
+        return bool((closest[:, first] == closest[:, second]).all())
+
+    def measured(self, contrast: Contrast, how: How) -> Measured:
+        """The coefficient of one predictor with people, or the difference of two."""
+        pairs, predictors = self.pairs, _predictors(contrast)
+        if how.estimator == STRATIFIED:
+            raise ValueError(f"{self.coefficient} is not estimated from strata; draw the audit by another design")
+        self._check_drawable(pairs.member, self.coefficient)
+        if len(predictors) > 1 and self.agree(*predictors):
+            return self._zero(contrast, how)
+        mean = agreement_estimate(
+            COEFFICIENTS[self.coefficient],
+            list(pairs.closest_grades[:, predictors].T),
+            np.nan_to_num(self.label).astype(np.int64),
+            pairs.grades,
+            self.sample,
+            pairs.weight,
+            how.estimator,
+        )
+        undefined = f"{self.coefficient} is not defined: all labels in the sample are equal; judge more pairs"
+        return self._found(mean, pairs.member, self.basis, how, undefined, scale=1.0)
 
 
 def usual_estimator(sample: Sample) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, shown
+from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import (
     check_grades,
     check_pairs,
@@ -22,8 +23,9 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, check_per_query
+from pt_active.relevance.grades.judges import judge_labels, mean_of_judges
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
-from pt_active.relevance.losses import GaussianSquared, Loss
+from pt_active.relevance.losses import GaussianSquared, Loss, Terms
 
 
 def checked_pairs(frame: pd.DataFrame, what: str) -> pd.DataFrame:
@@ -59,11 +61,16 @@ class Pairs:
         _check_columns(frame, predictions, loss)
         if check_per_query(cost) > 0:
             raise ValueError("pairs are drawn one by one: the cost must not have a part per query")
-        frame = checked_pairs(frame, "the frame")
-        none, columns = np.empty((len(frame), 0)), list(predictions.values())
-        gaussian = isinstance(loss, GaussianSquared)
-        grades = none if gaussian else label_model(frame)
+        frame, columns = checked_pairs(frame, "the frame"), list(predictions.values())
         predicted = np.column_stack([finite_numbers(frame, column) for column in columns])
+        grades = variances = np.empty((len(frame), 0))
+        if isinstance(loss, GaussianSquared):
+            names = [f"{column}_variance" for column in columns]
+            variances = np.column_stack([finite_numbers(frame, name) for name in names])
+            for name, values in zip(names, variances.T, strict=True):
+                refuse_rows(frame, values < 0, name, "not negative")
+        else:
+            grades = label_model(frame)
         if loss.needs_grades:
             highest = loss.grades_allowed(grades.shape[1] - 1)
             for column, values in zip(columns, predicted.T, strict=True):
@@ -71,13 +78,9 @@ class Pairs:
                 refuse_rows(frame, wrong, column, f"a grade from 0 to {highest}")
         member = slice_rows(frame, loss.slice)
         said = {str(name): frame[name].to_numpy() for name in frame.columns}
-        prices = np.asarray(cost.document_costs(said, pd.factorize(frame["qid"])[0]), dtype=np.float64)
-        names = [f"{column}_variance" for column in columns] if gaussian else []
-        variances = np.column_stack([finite_numbers(frame, name) for name in names]) if gaussian else none
-        for name, values in zip(names, variances.T, strict=True):
-            refuse_rows(frame, values < 0, name, "not negative")
-        frame = frame[[column for column in ("qid", "docno", "query", "text") if column in frame.columns]]
-        return cls(frame.reset_index(drop=True), tuple(predictions), predicted, grades, variances, member, prices, loss)
+        price = np.asarray(cost.document_costs(said, pd.factorize(frame["qid"])[0]), np.float64)
+        frame = frame.filter(["qid", "docno", "query", "text"]).reset_index(drop=True)
+        return cls(frame, tuple(predictions), predicted, grades, variances, member, price, loss)
 
     @property
     def keys(self) -> pd.DataFrame:
@@ -101,8 +104,12 @@ class Pairs:
 
     @cached_property
     def tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each predictor, numerator u and weight w of the loss under every label, float64[N, G+1] each."""
-        return label_tables(self.loss, self.predictions, self.grades.shape[1], self.member)
+        """For each predictor, numerator u and weight w of the loss under every label, float64[N, G+1] each.
+
+        Real labels stand for themselves at 0 and 1, where two predictions differ in their squared errors if at all.
+        """
+        labels = 2 if self.is_gaussian else self.grades.shape[1]
+        return label_tables(self.loss, self.predictions, labels, self.member)
 
     @cached_property
     def introspection(self) -> Introspection:
@@ -110,18 +117,6 @@ class Pairs:
         if self.is_gaussian:
             return gaussian_introspection(self.predictions, self.variances, self.weight, self.member)
         return introspection(self.tables, self.grades, self.weight, self.loss.proportion)
-
-    def uniform_introspection(self) -> Introspection:
-        """Expected losses and their variances if all grades are equally probable."""
-        if self.is_gaussian:
-            raise ValueError("real labels have no uniform distribution; choose a design that does not need one")
-        uniform = np.full_like(self.grades, 1 / self.grades.shape[1])
-        return introspection(self.tables, uniform, self.weight, self.loss.proportion)
-
-    def fixed_weights(self, predictor: int) -> bool:
-        """Whether the weights of a predictor's risk do not depend on the labels."""
-        weight = None if self.is_gaussian else self.tables[predictor][1]
-        return weight is None or bool((weight == weight[:, :1]).all())
 
     @property
     def closest_grades(self) -> np.ndarray:
@@ -138,40 +133,36 @@ class Pairs:
 
     def counts(self, predictor: int) -> np.ndarray:
         """bool[N], whether a pair has positive weight in a predictor's risk under some label."""
-        return self.member if self.is_gaussian else np.asarray((self.tables[predictor][1] > 0).any(axis=1))
+        return np.asarray((self.tables[predictor][1] > 0).any(axis=1))
 
-    def known_differences(self, first: int, second: int) -> bool:
-        """Whether the difference of two risks is a mean over pairs, to which pairs with equal predictions add 0."""
-        if self.is_gaussian:
-            return True
-        weights = [self.tables[s][1] for s in (first, second)]
-        return self.fixed_weights(first) and bool((weights[0] == weights[1]).all())
+    def fixed_weights(self, *predictors: int) -> bool:
+        """Whether weights do not depend on labels and are those of all predictors, whose risks then differ by a mean.
+
+        Pairs with equal predictions add 0 to such a difference.
+        """
+        first = self.tables[predictors[0]][1][:, :1]
+        return all(bool((self.tables[s][1] == first).all()) for s in predictors)
 
     def differ(self, first: int, second: int) -> np.ndarray:
         """bool[N], whether some label would give the two predictors different numerators."""
-        if self.is_gaussian:
-            return np.asarray(self.member & (self.predictions[:, first] != self.predictions[:, second]))
         return np.asarray((self.tables[first][0] != self.tables[second][0]).any(axis=1))
 
     def same_losses(self, first: int, second: int) -> bool:
         """Whether two predictors have the same loss and weight under every label, so that their risks are equal."""
-        if self.is_gaussian:
-            return not self.differ(first, second).any()
-        tables = zip(self.tables[first], self.tables[second], strict=True)
-        return all(np.array_equal(one, other) for one, other in tables)
+        return bool(np.array_equal(self.tables[first], self.tables[second]))
 
-    def observed(self, rows: np.ndarray, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each predictor, numerator u and weight w at the labels of the pairs ``rows``, float64[n] each."""
-        inside = self.member[rows]
-        terms = (self.loss.terms(column, label) for column in self.predictions[rows].T)
-        return [(u * inside, w * inside) for u, w in terms]
+    def observed(self, predictor: int, rows: np.ndarray, label: np.ndarray) -> Terms:
+        """Numerator u and weight w of a predictor at the labels of the pairs ``rows``, float64[n] each."""
+        u, w = self.loss.terms(self.predictions[rows, predictor], label)
+        return u * self.member[rows], w * self.member[rows]
 
 
 def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> None:
     data_frame("frame", frame)
-    named = isinstance(predictions, Mapping) and [each for pair in predictions.items() for each in pair]
+    named = isinstance(predictions, Mapping) and [*predictions, *predictions.values()]
     if not named or not all(isinstance(each, str) and each for each in named):
-        raise ValueError(f"predictions must name at least one predictor, as {{name: column}}, got {shown(predictions)}")
+        said = f"predictions must name at least one predictor, as {{name: column}}, got {shown(predictions)}"
+        raise ValueError(said)
     check_visible("predictor", predictions)
     if not (loss.slice is None or isinstance(loss.slice, str)):
         raise ValueError(f"the slice of a loss must be the name of a column, got {shown(loss.slice)}")
@@ -180,13 +171,72 @@ def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Lo
             f"{loss} judges a distribution over grades, but an audit's predictor is one column; give the predictor's "
             "grade_0 … grade_G to pt_active.ActiveTest"
         )
-    variances = [f"{column}_variance" for column in predictions.values()] if isinstance(loss, GaussianSquared) else []
-    slices = [] if loss.slice is None else [loss.slice]
-    data_frame("frame", frame, "qid", "docno", *predictions.values(), *variances, *slices)
-    if frame.empty:
-        raise ValueError("the frame has no pairs")
-    if not (variances or grade_columns(frame.columns)):
+    needed = ["qid", "docno", *predictions.values()]
+    if isinstance(loss, GaussianSquared):
+        needed += [f"{column}_variance" for column in predictions.values()]
+    elif not grade_columns(frame.columns):
         raise ValueError(
             "the frame needs grade_0 … grade_G, a label model's probability of each grade; UniformGrades(max_grade) "
             "adds them if nothing is known"
         )
+    if data_frame("frame", frame, *needed, *filter(None, [loss.slice])).empty:
+        raise ValueError("the frame has no pairs")
+
+
+def judged_pool(judges: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The pairs that all judges graded, with a column for each judge; a warning counts the others.
+
+    Args:
+        judges: Name of a judge → labels or votes, as `judges.judge_table` takes them; of votes the most frequent
+            grade is the judge's label, the lowest of those that are tied.
+
+    Returns:
+        ``qid, docno`` and a column for each judge, sorted; and name of a judge → column.
+
+    Raises:
+        ValueError: If there is no judge, a label is invalid, or no pair was graded by all.
+    """
+    if not judges:
+        raise ValueError("there is no judge to audit: name one with judge=")
+    columns = {name: f"judge_{number}" for number, name in enumerate(judges)}
+    labels = [
+        judge_labels(frame).set_index(["qid", "docno"])["label"].rename(columns[name]) for name, frame in judges.items()
+    ]
+    pool = pd.concat(labels, axis=1, sort=True)
+    for name, number in zip(judges, pool.isna().sum(), strict=True):
+        if number:
+            left_out = how_many("pair", int(number), "is")
+            said = f"{left_out} left out, which {shown(name)} did not grade and others did"
+            warnings.warn(said, stacklevel=2)
+    pool = pool.dropna().astype("int64").reset_index()
+    if pool.empty:
+        raise ValueError(f"no pair was graded by all of {some(judges)}: do their qids and docnos match?")
+    return pool, columns
+
+
+def with_beliefs(
+    pool: pd.DataFrame,
+    judges: Mapping[str, pd.DataFrame],
+    max_grade: int,
+    past: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Give the pairs of a pool ``grade_0 … grade_G``, by which an audit chooses what to label.
+
+    Args:
+        pool: As `judged_pool` returns it.
+        judges: Name of a judge → labels or votes.
+        max_grade: G, the highest grade.
+        past: ``qid, docno, label``, human labels for pairs that the judges graded too, from which the judges'
+            errors are learned; without them every judge is taken to be near the truth, as `JudgeGrades` says.
+
+    Raises:
+        ValueError: If a label is above the highest grade, or no pair of the past labels was graded by a judge.
+    """
+    for name, highest in zip(judges, pool.drop(columns=["qid", "docno"]).max(), strict=True):
+        if highest > max_grade:
+            raise ValueError(f"the judge {shown(name)} gives the grade {highest}, above the highest grade {max_grade}")
+    models = mean_of_judges(judges, max_grade)
+    if past is not None:
+        models.fit(past[["qid", "docno"]].assign(score=0.0), past)
+    graded: pd.DataFrame = models.transform(pool.assign(score=0.0))
+    return graded.drop(columns="score")

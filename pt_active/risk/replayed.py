@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from pt_active.inference.label_model import fitted
 from pt_active.inference.ratios import Scores
 from pt_active.inference.reference import Replayed, degrees_shown, expected_variances, redrawn, studentised
 from pt_active.relevance.introspection import Introspection, introspection
+from pt_active.relevance.losses import Terms
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling.chances import UNIFORM
 from pt_active.sampling.sample import Sample
@@ -56,14 +57,15 @@ class PairReplays:
     def _grades(self) -> np.ndarray:
         """float64[N, G+1], the label model, fitted to the labels."""
         pairs, known = self.pairs, ~np.isnan(self.label)
-        rows, label = self.sample.rows[known], self.label[known].astype(np.int64)
-        closest = pairs.closest_grades
-        return fitted(pairs.grades[rows], closest[rows], label).grades(pairs.grades, closest)
+        rows, closest = self.sample.rows[known], pairs.closest_grades
+        model = fitted(pairs.grades[rows], closest[rows], self.label[known].astype(np.int64))
+        return model.grades(pairs.grades, closest)
 
     @cached_property
     def _expected(self) -> Introspection:
         """What the fitted model expects of all pairs."""
-        return introspection(self.pairs.tables, self._grades, self.pairs.weight, self.pairs.loss.proportion)
+        pairs = self.pairs
+        return introspection(pairs.tables, self._grades, pairs.weight, pairs.loss.proportion)
 
     def drawn(self, number: int) -> DrawnPairs:
         """Samples like the one that was drawn, with labels of the fitted model."""
@@ -80,29 +82,46 @@ class PairReplays:
         return self.kept[number]
 
     def errors(
-        self, number: int, predictors: Sequence[int], estimate: Estimated, bounds: tuple[float, float] | None
+        self,
+        number: int,
+        predictors: Sequence[int],
+        estimate: Estimated,
+        bounds: tuple[float, float] | None,
     ) -> Replayed:
         """The errors of an estimate in samples like the one that was drawn."""
-        drawn, view = self.drawn(number), self.pairs.introspection
-        terms = [self._terms(s, drawn) for s in predictors]
-        scores = [
-            Scores(u, w, view.numerator[:, s], view.weight[:, s]) for s, (u, w) in zip(predictors, terms, strict=True)
-        ]
-        mean, truth = self._estimated(estimate, scores, drawn.sample), self._truth(drawn, predictors, terms)
-        kept = np.isfinite(mean.value) & np.isfinite(mean.standard_error)
-        value, error, truth = mean.value[kept], mean.standard_error[kept], truth[kept]
-        usual = expected_variances(drawn.sample, self.pairs.weight, self._variance(predictors))[kept]
+        drawn, weight, view = self.drawn(number), self.pairs.weight, self.pairs.introspection
+        sample, terms = drawn.sample, self._terms(predictors, drawn)
+        parts, size = [], max(1, int(_CELLS / sample.rows.shape[1]))
+        for few in (slice(start, start + size) for start in range(0, number, size)):
+            scores = [
+                Scores(u[few], w[few], view.numerator[:, s], view.weight[:, s])
+                for s, (u, w) in zip(predictors, terms, strict=True)
+            ]
+            each = sample.rows[few], sample.count[few], sample.expected[few]
+            mean = estimate(scores, replace(sample, rows=each[0], count=each[1], expected=each[2]))
+            parts.append((mean.value, mean.standard_error))
+        value, error = (np.concatenate(each) for each in zip(*parts, strict=True))
+        variance = self._variance(predictors)
+        usual = expected_variances(sample, weight, variance)
+        truth = self._truth(drawn, predictors, terms, variance)
+        finite = np.isfinite(value) & np.isfinite(error)
+        value, error, truth, usual = (each[finite] for each in (value, error, truth, usual))
         alike = np.zeros(len(value), dtype=np.int64)
         if bounds is None:
-            size = np.max([np.abs(u).max(axis=1) for u, _ in terms], axis=0)
-            return studentised(value - truth, error, usual, size[kept], alike)
-        importance = drawn.sample.importance(self.pairs.weight)
-        effective = np.min([effective_size(drawn.sample.count, importance * w) for _, w in terms], axis=0)
-        statistic, variance = score_statistic(value, error, truth, bounds, effective[kept])
-        square = np.divide(variance, usual, out=np.zeros_like(variance), where=usual > 0)
+            largest = np.max([np.abs(u).max(axis=1) for u, _ in terms], axis=0)
+            return studentised(value - truth, error, usual, largest[finite], alike)
+        importance = sample.importance(weight)
+        effective = np.min([effective_size(sample.count, importance * w) for _, w in terms], axis=0)
+        statistic, square = score_statistic(value, error, truth, bounds, effective[finite])
+        square = np.divide(square, usual, out=np.zeros_like(square), where=usual > 0)
         # A sample whose losses all lie at a bound has an infinite variance, of which no degrees are left to show.
         with np.errstate(invalid="ignore"):
             return Replayed(np.sort(statistic), degrees_shown(square, alike))
+
+    def _terms(self, predictors: Sequence[int], drawn: DrawnPairs) -> list[Terms]:
+        """Numerator and weight of each predictor's loss at simulated labels, float64[R, n] each."""
+        cells, tables = (drawn.sample.rows, drawn.label), self.pairs.tables
+        return [(tables[s][0][cells], tables[s][1][cells]) for s in predictors]
 
     def _variance(self, predictors: Sequence[int]) -> np.ndarray:
         """float64[N], the variance of each pair's part in the risk, or in the difference, under the fitted model."""
@@ -110,35 +129,22 @@ class PairReplays:
         sign[list(predictors)] = [1.0, -1.0][: len(predictors)]
         return np.asarray(np.einsum("a,nab,b->n", sign, self._expected.moments.covariance, sign))
 
-    def _estimated(self, estimate: Estimated, scores: Sequence[Scores], samples: Sample) -> MeanEstimate:
-        """The estimates of many samples, computed for as many at once as memory allows."""
-        number, n = samples.rows.shape
-        chunk = max(1, int(_CELLS / n))
-        parts = []
-        for few in (slice(start, start + chunk) for start in range(0, number, chunk)):
-            some = replace(samples, rows=samples.rows[few], count=samples.count[few], expected=samples.expected[few])
-            parts.append(estimate([each.of(few) for each in scores], some))
-        names = [each.name for each in fields(MeanEstimate)]
-        return MeanEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-    def _terms(self, predictor: int, drawn: DrawnPairs) -> tuple[np.ndarray, np.ndarray]:
-        """Numerator and weight of a predictor's loss at simulated labels, float64[R, n] each."""
-        u, w = self.pairs.tables[predictor]
-        return u[drawn.sample.rows, drawn.label], w[drawn.sample.rows, drawn.label]
-
     def _truth(
-        self, drawn: DrawnPairs, predictors: Sequence[int], terms: Sequence[tuple[np.ndarray, np.ndarray]]
+        self,
+        drawn: DrawnPairs,
+        predictors: Sequence[int],
+        terms: Sequence[Terms],
+        variance: np.ndarray,
     ) -> np.ndarray:
         """The risk, or the difference, over all pairs; labels of pairs that were not drawn make a normal sum."""
-        expected, p = self._expected, self.pairs.weight
-        rows, risks = drawn.sample.rows, []
-        for s, both in zip(predictors, terms, strict=True):
+        expected, p, rows = self._expected, self.pairs.weight, drawn.sample.rows
+        share, risk = p[rows] * drawn.first, np.zeros(len(rows))
+        for s, both, sign in zip(predictors, terms, (1, -1), strict=False):
             means = expected.numerator[:, s], expected.weight[:, s]
-            seen = [(p[rows] * drawn.first * (u - mean[rows])).sum(axis=1) for u, mean in zip(both, means, strict=True)]
-            risks.append((p @ means[0] + seen[0]) / (p @ means[1] + seen[1]))
-        variance = p**2 * self._variance(predictors)
-        unknown = np.maximum(variance.sum() - (variance[rows] * drawn.first).sum(axis=1), 0.0)
-        risk = risks[0] if len(risks) == 1 else risks[0] - risks[1]
+            u, w = (p @ m + (share * (seen - m[rows])).sum(axis=1) for seen, m in zip(both, means, strict=True))
+            risk += sign * u / w
+        spread = p**2 * variance
+        unknown = np.maximum(spread.sum() - (spread[rows] * drawn.first).sum(axis=1), 0.0)
         # The sum changes its sign if two predictors change places, and does not depend on their order in the audit.
         sums = [float(p @ expected.numerator[:, s]) for s in predictors]
         sign = -1 if sums[0] < sums[-1] else 1

@@ -15,9 +15,8 @@ from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, ZeroOne, check_rel
-from pt_active.risk.agreement import JudgedAgreement
 from pt_active.risk.audit import Audit
-from pt_active.risk.judged import JudgedPairs, KnownZero, usual_estimator
+from pt_active.risk.judged import JudgedAgreement, JudgedPairs, KnownZero, usual_estimator
 from pt_active.showing.printed import Printed, plain
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {

@@ -13,8 +13,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, some, whole_number
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
-from pt_active.frames.strays import stray_labels
+from pt_active.frames.qrels import Labels, checked_qrels, joined_labels
 from pt_active.frames.visible import visible
 from pt_active.inference.statistics import Area, Statistic
 from pt_active.inference.weightings import (
@@ -108,7 +107,7 @@ class RoundsSoFar:
                 f'strategy={strategy!r} learns from labels: draw the first round by "ori" or "uniform", and give the '
                 "labels of all rounds as qrels"
             )
-        labels = self.labels(qrels, self.instances.measure, missing).label
+        labels = self.labels(qrels, self.instances.measure, missing).grade
         if strategy == "rec":
             weights = 1 / np.where(self.rounds.drawn, inclusion_regression(self.rounds), 1.0)
             return recalibrated_grades(grades, labels, weights[self.instances.instance])
@@ -125,15 +124,11 @@ class RoundsSoFar:
 
     def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
         """The labels of the drawn instances that a measure needs, in the order of the frame of instances."""
-        check_policy(missing)
-        instances, checked = self.instances, checked_qrels(qrels)
-        inside, what = self.rounds.drawn[instances.instance], "pair" if instances.level == "pair" else "document"
-        label = np.full(len(inside), -1, dtype=np.int64)
-        known, ignored = drawn_labels(instances.frame[inside], checked, instances.grades.shape[1] - 1, what)
-        label[inside] = np.nan_to_num(known, nan=-1.0)
-        lacking = inside & instances.wanted(measure) & (label < 0)
-        strays = stray_labels(instances.frame, lacking, checked)
-        return Labels(label, missing_pairs(instances.frame, lacking, missing, what, strays=strays), ignored, strays)
+        instances = self.instances
+        drawn, max_grade = self.rounds.drawn[instances.instance], instances.grades.shape[1] - 1
+        what = "pair" if instances.level == "pair" else "document"
+        needed = instances.wanted(measure)
+        return joined_labels(instances.frame, drawn, checked_qrels(qrels), missing, max_grade, what, needed)
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """The tables on disk: the pool, what was drawn of it, and the steps in which that was done."""
@@ -369,17 +364,15 @@ class ActiveTest(Kept[RoundsSoFar]):
         how = How(chosen, estimator, confidence, missing)
         instances, drawn = state.instances, state.rounds.drawn
         labels = state.labels(qrels, how.measure, how.missing)
-        statistic, model = instances.statistic(how.measure, labels.label, slice)
+        statistic, model = instances.statistic(how.measure, labels.grade, slice)
         basis = Basis(
             measure=str(how.measure),
             n_draws=int(drawn.sum()),
             n_queries=int(instances.frame["qid"][drawn[instances.instance]].nunique()),
-            n_judged=int((instances.wanted(how.measure) & (labels.label >= 0)).sum()),
+            n_judged=int((instances.wanted(how.measure) & (labels.grade >= 0)).sum()),
             census=state.rounds.census,
-            missing=labels.missing,
             missing_policy=how.missing,
-            ignored=labels.ignored,
-            unknown=labels.strays,
+            **labels.about,
             level=instances.level,
             n_rounds=len(state.manifest.rounds),
         )

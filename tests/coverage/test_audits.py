@@ -15,7 +15,6 @@ from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.ratios import (
     Domain,
     Scores,
-    difference_domain,
     domain_estimate,
     ratio_estimate,
     risk_domain,
@@ -95,9 +94,9 @@ def replayed(make: tuple, loss: Loss, k: int, design: str, seed: int) -> Replaye
     scores, domain = [rows_of(each, drawn.rows) for each in whole], None
     truth = [each.numerator.sum() / each.weight.sum() for each in whole]
     if k == 1 and loss not in (Recall(), F1()):
-        domain = risk_domain(scores[0], p)
+        domain = risk_domain(scores, p)
     elif loss == ZeroOne():
-        domain = difference_domain(*scores, f[:, 0] != f[:, 1], p)
+        domain = risk_domain(scores, p, f[:, 0] != f[:, 1])
     return Replayed(scores, drawn, domain, truth[0] if k == 1 else truth[0] - truth[1])
 
 

@@ -13,7 +13,6 @@ from pt_active.inference.estimators import estimators_of
 from pt_active.inference.ratios import (
     Domain,
     Scores,
-    difference_domain,
     domain_estimate,
     linearised,
     ratio_estimate,
@@ -52,7 +51,7 @@ def test_the_ratio_is_that_of_the_source() -> None:
     a = v * s.weight
     ratio = (v @ s.numerator) / a.sum()
     variance = (a**2 * (s.numerator / s.weight - ratio) ** 2).sum() / a.sum() ** 2
-    known = risk_domain(replace(s, expected_weight=s.weight), plain(12))
+    known = risk_domain([replace(s, expected_weight=s.weight)], plain(12))
     for found in (
         ratio_estimate([s], once(v), plain(12), "snis"),
         domain_estimate(known, once(v), "snis"),
@@ -121,7 +120,7 @@ def test_unknown_estimator() -> None:
     with pytest.raises(ValueError, match=f"unknown estimator 'ht'; {known}"):
         ratio_estimate([s], once(np.ones(3)), plain(3), "ht")
     with pytest.raises(ValueError, match=f"unknown estimator 'ht'; {known}"):
-        domain_estimate(risk_domain(s, plain(3)), once(np.ones(3)), "ht")
+        domain_estimate(risk_domain([s], plain(3)), once(np.ones(3)), "ht")
 
 
 @pytest.fixture
@@ -138,7 +137,7 @@ def test_the_known_zero_counts_with_its_known_share(world, estimator: str) -> No
     f, _, _, p = world
     scores, differ = pool_scores(ZeroOne(), *world), f[:, 0] != f[:, 1]
     share, expected = float(p @ differ), p / np.random.default_rng(4).uniform(0.5, 3, 12)
-    domain = difference_domain(*scores, differ, p)
+    domain = risk_domain(scores, p, differ)
     found = domain_estimate(domain, Sample(np.arange(12), np.ones(12), expected, repeated=True), estimator)
     inner = Sample(np.flatnonzero(differ), np.ones(differ.sum()), expected[differ], repeated=True)
     inside = Domain(domain.values[differ], domain.model, p * differ, share)
@@ -157,7 +156,7 @@ def test_a_census_is_exact(world, estimator: str, loss) -> None:
     for s, expected in zip(scores, truth, strict=True):
         assert ratio_estimate([s], drawn, p, estimator).value == pytest.approx(expected, abs=1e-12)
         if loss in (ZeroOne(), Precision()):
-            found = domain_estimate(risk_domain(s, p), drawn, estimator).value
+            found = domain_estimate(risk_domain([s], p), drawn, estimator).value
             assert found == pytest.approx(expected, abs=1e-12)
     both = ratio_estimate(scores, drawn, p, estimator)
     assert both.value == pytest.approx(truth[0] - truth[1], abs=1e-12)

@@ -113,7 +113,7 @@ def test_the_truth_of_a_replay_is_that_of_all_its_labels(frame) -> None:
     drawn = replays.drawn(number)
     grades, same = replays._grades, np.diff(drawn.sample.rows) == 0
     assert (np.diff(drawn.label)[same] == 0).all()
-    truth = replays._truth(drawn, (0, 1), [replays._terms(s, drawn) for s in (0, 1)])
+    truth = replays._truth(drawn, (0, 1), replays._terms((0, 1), drawn), replays._variance((0, 1)))
     table = replays.pairs.tables[0][0] - replays.pairs.tables[1][0]
     mean = (grades * table).sum(axis=1)
     variance = ((grades * table**2).sum(axis=1) - mean**2).sum() / 60**2

@@ -11,7 +11,7 @@ from sklearn import metrics
 
 from pt_active.plans.answers.judged import How
 from pt_active.risk import Audit, ZeroOne
-from pt_active.risk.judges import judged_pool, with_beliefs
+from pt_active.risk.pairs import judged_pool, with_beliefs
 from pt_active.risk.report import AuditReport, asked_for
 
 GRADES = 4
