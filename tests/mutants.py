@@ -311,7 +311,7 @@ AILUR and AIIPW variance: no 1 − π [test_weightings]
 AILUR: a round's chance among all instead of the rest [test_weightings]
     (steps.step == 0) | (steps.step >= step) => steps.step >= 0
 kernel: an outcome predicts itself [test_weightings]
-    others, weight = others - outcome, weight - 1.0 => others, weight = others - outcome, weight * 1.0
+    np.divide(total - outcome, weight - 1, out => np.divide(total - outcome, weight, out
 AUC: ties do not count [test_weightings]
     below[order] = (sums[first] + sums[last]) / 2 => below[order] = sums[first]
 LUR variance: a single draw measured from a mean that contains it [test_weightings]

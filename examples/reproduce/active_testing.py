@@ -205,9 +205,9 @@ def pool_tasks(pool: JudgedPool, seed: int) -> Iterator[Task]:
 def queries_task(data: str, queries: QueryInstances, measure: str, population: Population) -> Task:
     """A measure of queries; ``rec`` and ``rf`` learn from the labels of the drawn queries' documents."""
     labels = np.maximum(queries.frame["label"].fillna(0).to_numpy(np.int64), 0)
-    values, model = queries.statistic(measure, labels)
+    values, model = queries.statistic(queries.measure, labels)
     features = document_features(queries.frame)
-    seen = queries.wanted(measure)
+    seen = queries.wanted(queries.measure)
 
     def size(strategy: str, rounds: Steps) -> np.ndarray:
         known = np.where(rounds.drawn[queries.instance] & seen, labels, -1)

@@ -44,11 +44,12 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
 
 def lur(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
     """Levelled unbiased risk, ``Σ_j W_j R̂_j``, whatever earlier rounds decide [theory 7, AI; Farquhar et al. 2021]."""
-    plain = np.zeros(len(steps.size))
-    return RoundWeighting(
-        _levelled(steps, steps.probability),
-        lambda values: _lur_variance(steps, *_levels(steps, values, np.zeros_like(values), plain, plain)),
-    )
+
+    def variance(values: np.ndarray) -> float:
+        plain = np.zeros(len(steps.size))
+        return _lur_variance(steps, *_levels(steps, values, np.zeros_like(values), plain, plain))
+
+    return RoundWeighting(_levelled(steps, steps.probability), variance)
 
 
 def ailur(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
@@ -57,26 +58,21 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
         raise ValueError(
             "ailur needs rounds of several labels: one draw does not tell how probable it was; use lur or aiipw"
         )
-    smoothed = np.full(len(steps.score), np.nan)
+    chance = np.full(len(steps.score), np.nan)
     for step in range(1, len(steps.size) + 1):
         left = np.flatnonzero((steps.step == 0) | (steps.step >= step))
         now = steps.step[left] == step
-        h = _window(steps.score[left], now.astype(float), int(now.sum()), bandwidth)
-        chance = nadaraya_watson(steps.score[left], now.astype(float), h)
-        smoothed[left[now]] = chance[now]
-    level = np.concatenate([[0.0], level_weights(steps.size, len(steps.score))])[steps.step]
-    return RoundWeighting(
-        _levelled(steps, smoothed), lambda values: _smooth_variance(steps, smoothed, values, bandwidth, level)
-    )
+        chance[left[now]] = _regression(steps.score[left], now, bandwidth)[now]
+    level = np.r_[0.0, level_weights(steps.size, len(steps.score))][steps.step]
+    return RoundWeighting(_levelled(steps, chance), _smooth_variance(steps, chance, bandwidth, level))
 
 
 def aiipw(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
     """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}`` [AI], without a history of probabilities; variance as of `ailur`."""
     chance = inclusion_regression(steps, bandwidth)
-    drawn = steps.drawn
-    weights = np.where(drawn, 1 / np.where(drawn, chance, 1.0), 0.0) / len(steps.score)
-    once = np.ones(len(steps.score))
-    return RoundWeighting(weights, lambda values: _smooth_variance(steps, chance, values, bandwidth, once))
+    weights = np.divide(steps.drawn, chance, out=np.zeros_like(chance), where=steps.drawn)
+    once = np.ones(len(chance))
+    return RoundWeighting(weights / len(chance), _smooth_variance(steps, chance, bandwidth, once))
 
 
 WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], RoundWeighting]] = {
@@ -94,9 +90,12 @@ BY_SCORE = frozenset({"ailur", "aiipw", "ailur_ratio", "aiipw_ratio"})
 
 def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> np.ndarray:
     """``Ê{δ^s | g}``, the probability of having been drawn, by kernel regression, float64[N] [AI]."""
-    drawn = steps.drawn
-    h = _window(steps.score, drawn.astype(float), int(drawn.sum()), bandwidth)
-    return nadaraya_watson(steps.score, drawn.astype(float), h)
+    return _regression(steps.score, steps.drawn, bandwidth)
+
+
+def _regression(score: np.ndarray, drawn: np.ndarray, bandwidth: float | str | None) -> np.ndarray:
+    outcome = drawn.astype(float)
+    return nadaraya_watson(score, outcome, _window(score, outcome, int(drawn.sum()), bandwidth))
 
 
 def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -104,8 +103,8 @@ def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[n
     drawn = steps.drawn
     centre = float(model.mean())
     m, y, u = model[drawn] - centre, values[drawn], 1 / steps.probability[drawn]
-    parts = (np.ones_like(u), u, u * m, u * m**2, u * y, u * m * y)
-    n, s0, s1, s2, sy, smy = (_before(steps, part) for part in parts)
+    parts = np.ones_like(u), u, u * m, u * m**2, u * y, u * m * y
+    n, s0, s1, s2, sy, smy = _before(steps, *parts)
     spread = s0 * s2 - s1**2
     usable = (n >= MIN_LABELS_FOR_LINE) & (spread > _CERTAIN * s0 * s2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,14 +129,11 @@ def estimate_statistic(
     steps: Steps, statistic: Statistic, estimator: str, bandwidth: float | str | None = None
 ) -> RoundEstimate:
     """Estimate a statistic of the pool from the labels of all rounds [theory 7]."""
-    _check_drawn(steps)
-    named = isinstance(bandwidth, str) and bandwidth == CROSS_VALIDATED
     number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and bandwidth > 0
-    if not (bandwidth is None or named or number):
+    if not (bandwidth is None or bandwidth == CROSS_VALIDATED or number):
         raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")
     if estimator not in WEIGHTINGS:
-        known = f"{estimator} is for means" if estimator in CONTROLLED else f"unknown estimator {estimator!r}"
-        raise ValueError(f"{known}; for ratios and areas there are {', '.join(WEIGHTINGS)}")
+        raise ValueError(f"{estimator} is for means; for ratios and areas there are {', '.join(WEIGHTINGS)}")
     if steps.census:
         return _exact(statistic, len(steps.score))
     weighting = WEIGHTINGS[estimator](steps, bandwidth)
@@ -164,7 +160,6 @@ def estimate_mean(
         return estimate_statistic(steps, mean(values), estimator, bandwidth)
     if model is None:
         raise ValueError(f"{estimator} needs what the model expects of every instance")
-    _check_drawn(steps)
     if steps.census:
         return _exact(mean(values), len(values))
     known = np.where(steps.drawn, values, 0.0)
@@ -192,21 +187,19 @@ def _levels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Each step's ``[Σ_known ℓ + Σ_rest (α + β M) + Σ_new (ℓ − α − β M)/π]/N``, and each label's residual."""
     drawn, pool = steps.drawn, len(steps.score)
-    step = steps.step[drawn] - 1
-    residual = np.zeros(pool)
-    residual[drawn] = values[drawn] - intercept[step] - slope[step] * model[drawn]
-    new = np.bincount(step, residual[drawn] / steps.probability[drawn], len(steps.size))
-    known = _before(steps, values[drawn])
-    rest = intercept * (pool - _before(steps, np.ones(len(step)))) + slope * (
-        model.sum() - _before(steps, model[drawn])
-    )
+    step, value, expected = steps.step[drawn] - 1, values[drawn], model[drawn]
+    residual = value - intercept[step] - slope[step] * expected
+    new = np.bincount(step, residual / steps.probability[drawn], len(steps.size))
+    number, known, seen = _before(steps, np.ones(len(step)), value, expected)
+    rest = intercept * (pool - number) + slope * (model.sum() - seen)
     return (known + rest + new) / pool, residual
 
 
-def _before(steps: Steps, parts: np.ndarray) -> np.ndarray:
-    """Sums of the parts of drawn instances over the steps before each step, float64[S]."""
-    sums = np.bincount(steps.step[steps.drawn] - 1, parts, len(steps.size))
-    return np.asarray(np.cumsum(sums) - sums)
+def _before(steps: Steps, *parts: np.ndarray) -> np.ndarray:
+    """Sums of parts of the drawn instances over the steps before each step, float64[r, S]."""
+    step = steps.step[steps.drawn] - 1
+    sums = np.array([np.bincount(step, part, len(steps.size)) for part in parts])
+    return np.asarray(np.cumsum(sums, axis=1) - sums)
 
 
 def _levelled(steps: Steps, probability: np.ndarray) -> np.ndarray:
@@ -223,7 +216,7 @@ def _lur_variance(steps: Steps, level: np.ndarray, residual: np.ndarray) -> floa
     """``Σ W_j² V_j`` with the V of `lur`."""
     drawn, pool = steps.drawn, len(steps.score)
     step, chance = steps.step[drawn] - 1, steps.probability[drawn]
-    left, term = np.where(chance < 1 - _CERTAIN, 1 - chance, 0.0), residual[drawn] / chance
+    left, term = np.where(chance < 1 - _CERTAIN, 1 - chance, 0.0), residual / chance
 
     def summed(parts: np.ndarray) -> np.ndarray:
         return np.bincount(step, parts, len(steps.size))
@@ -242,23 +235,20 @@ def _lur_variance(steps: Steps, level: np.ndarray, residual: np.ndarray) -> floa
 
 
 def _smooth_variance(
-    steps: Steps, chance: np.ndarray, values: np.ndarray, bandwidth: float | str | None, level: np.ndarray
-) -> float:
+    steps: Steps, chance: np.ndarray, bandwidth: float | str | None, level: np.ndarray
+) -> Callable[[np.ndarray], float]:
     """``Σ W² (1 − π̂)(r/π̂)²/N²``, r being the distance from the regression over all other labels."""
     drawn = steps.drawn
-    score, value, pi = steps.score[drawn], values[drawn], chance[drawn]
-    if bandwidth is None:
-        h = rule_of_thumb(steps.score, len(score))
-    else:
-        h = _window(score, value, len(score), bandwidth)
-    apart = value - left_out(score, value, h)
+    score, pi = steps.score[drawn], chance[drawn]
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0)
-    return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(steps.score) ** 2
 
+    def variance(values: np.ndarray) -> float:
+        value = values[drawn]
+        window = bandwidth or rule_of_thumb(steps.score, len(score))
+        apart = value - left_out(score, value, _window(score, value, len(score), window))
+        return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(steps.score) ** 2
 
-def _check_drawn(steps: Steps) -> None:
-    if not steps.drawn.any():
-        raise ValueError("no label was drawn yet, so there is nothing to estimate from")
+    return variance
 
 
 def _window(score: np.ndarray, outcome: np.ndarray, labels: int, bandwidth: float | str | None) -> float:
@@ -294,48 +284,36 @@ def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: in
 
 def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
     """``Σ_k K((g_i − g_k)/h) y_k / Σ_k K((g_i − g_k)/h)`` at every point i [AI]."""
-    total = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
-    return np.asarray(total[0] / total[1])
+    total, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
+    return np.asarray(total / weight)
 
 
 def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
     """`nadaraya_watson` at each point from all other points; their plain mean if none is within the bandwidth."""
-    others, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
-    others, weight = others - outcome, weight - 1.0
+    total, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
     plain = (outcome.sum() - outcome) / max(len(outcome) - 1, 1)
-    return np.where(weight > _MIN_NEIGHBOUR_WEIGHT, others / np.maximum(weight, _MIN_NEIGHBOUR_WEIGHT), plain)
+    return np.divide(total - outcome, weight - 1, out=plain, where=weight - 1 > _MIN_NEIGHBOUR_WEIGHT)
 
 
 def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.ndarray:
     """``Σ_k K((g_i − g_k)/h) v_k`` for every i. Shapes: score float64[N], values float64[r, N] → float64[r, N]."""
-    if not bandwidth > 0:
-        raise ValueError(f"bandwidth must be a positive number, got {bandwidth}")
-    if not np.isfinite(score).all():
-        raise ValueError(f"scores must be finite numbers (not finite: {int((~np.isfinite(score)).sum())})")
-    if np.isinf(bandwidth) or len(score) == 0:
+    if np.isinf(bandwidth):
         return np.repeat(values.sum(axis=1, keepdims=True), len(score), axis=1)
     order = np.argsort(score, kind="stable")
-    sums = np.empty(values.shape)
-    sums[:, order] = _sorted_sums(score[order] / bandwidth, values[:, order])
-    return sums
-
-
-def _sorted_sums(position: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The kernel sums at increasing positions, in units of the bandwidth."""
+    position = score[order] / bandwidth  # in windows, increasing
     position = position - position[len(position) // 2]
     cell = np.floor(position)
     inside = position - cell - 0.5
     powers = np.stack([np.ones_like(inside), inside, inside**2])
     sums = np.zeros((3, len(values), len(position) + 1))
-    np.cumsum(powers[:, None, :] * values, axis=2, out=sums[:, :, 1:])
-    window = np.searchsorted(position, position - 1), np.searchsorted(position, position + 1, side="right")
+    np.cumsum(powers[:, None, :] * values[:, order], axis=2, out=sums[:, :, 1:])
+    window = [np.searchsorted(position, position - 1), np.searchsorted(position, position + 1, "right")]
     total = np.zeros(values.shape)
     for offset in (-1, 0, 1):
-        start, stop = (np.searchsorted(cell, cell + offset, side=side) for side in ("left", "right"))
-        first = np.clip(window[0], start, stop)
-        last = np.maximum(first, np.clip(window[1], start, stop))
-        v0, v1, v2 = sums[:, :, last] - sums[:, :, first]
+        start, stop = (np.searchsorted(cell, cell + offset, side) for side in ("left", "right"))
+        first, last = np.clip(window, start, np.maximum(start, stop))
+        v0, v1, v2 = sums[:, :, np.maximum(first, last)] - sums[:, :, first]
         u = inside - offset
         # 1 − (u − z)², summed over z with the weights v.
         total += (1 - u**2) * v0 + 2 * u * v1 - v2
-    return total
+    return total[:, np.argsort(order)]

@@ -15,7 +15,7 @@ from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, some, 
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import Labels, checked_qrels, joined_labels
 from pt_active.frames.visible import visible
-from pt_active.inference.statistics import Area, Statistic
+from pt_active.inference.statistics import Area
 from pt_active.inference.weightings import (
     BY_SCORE,
     CONTROLLED,
@@ -34,7 +34,7 @@ from pt_active.relevance.digits import believed
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
-from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure, described, from_description
+from pt_active.relevance.losses import Loss, PairMeasure, described, from_description
 from pt_active.rounds.instances import Instances, Measure, PairInstances, instances_of
 from pt_active.sampling.chances import defended
 from pt_active.sampling.draws import draw_round
@@ -153,52 +153,51 @@ class RoundsSoFar:
 class JudgedInstances(Judged):
     """The drawn instances of all rounds with their labels, for one system."""
 
-    rounds: Steps
-    statistic: Statistic | np.ndarray  # the values whose mean is estimated, float64[N], or a statistic of the labels
-    model: np.ndarray | None  # float64[N], the model's expectations of the values; None for a statistic
+    state: RoundsSoFar
+    grade: np.ndarray  # int64[D], the labels; -1 where there is none
+    slice: str | None  # of the queries that count
     bandwidth: float | str | None  # of the kernel regressions; None for a rule of thumb
-    beyond_score: tuple[str, ...]  # the rounds' strategies whose probabilities depend on more than the model's score
 
     def measured(self, contrast: Contrast, how: How) -> Measured:
         """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
-        if isinstance(self.statistic, np.ndarray):
-            mean = estimate_mean(self.rounds, self.statistic, how.estimator, self.model, self.bandwidth)
-            scale = float(np.abs(self.statistic).max(initial=0.0))
+        rounds, measure, name = self.state.rounds, how.measure, how.estimator
+        statistic, model = self.state.instances.statistic(measure, self.grade, self.slice)
+        if isinstance(statistic, np.ndarray):
+            mean = estimate_mean(rounds, statistic, name, model, self.bandwidth)
+            scale = float(np.abs(statistic).max(initial=0.0))
         else:
-            mean, scale = estimate_statistic(self.rounds, self.statistic, how.estimator, self.bandwidth), 1.0
-        undefined, census = not np.isfinite(mean.value), self.rounds.census
-        certain = census and not undefined
-        # Such measures lie in [0, 1] for all labels, and so do estimates that weight labels.
-        share = isinstance(how.measure, Area) or (isinstance(how.measure, Loss) and how.measure.proportion)
-        basis = replace(
-            self.basis,
-            estimator=how.estimator,
-            n_effective=mean.effective,
-            census=certain,
-            caution=self._caution(how, undefined),
-        )
-        return Measured(
-            value=float(mean.value),
-            standard_error=float(mean.standard_error),
-            degrees=float(mean.degrees_of_freedom),
-            basis=basis,
-            certain=certain,
-            scale=scale,
-            unusable=undefined,
-            bounds=(0.0, 1.0) if share and how.estimator not in CONTROLLED else None,
-        )
-
-    def _caution(self, how: How, undefined: bool) -> str:
+            mean, scale = estimate_statistic(rounds, statistic, name, self.bandwidth), 1.0
+        undefined = not np.isfinite(mean.value)
+        census = rounds.census and not undefined
+        caution = "" if census else self._beyond_score(name)
         if undefined:
             lacking = "an instance that counts in its denominator"
-            lacking = how.measure.needs if isinstance(how.measure, Area) else lacking
-            return f"{how.measure} is undefined: it needs {lacking}, and the labels so far have none"
-        if self.beyond_score and how.estimator in BY_SCORE and not self.rounds.census:
-            return (
-                f"{how.estimator} assumes that draws depend on the values through the model's own score alone; rounds "
-                f"by {', '.join(self.beyond_score)} depend on more, so compare with lur"
-            )
-        return ""
+            lacking = measure.needs if isinstance(measure, Area) else lacking
+            caution = f"{measure} is undefined: it needs {lacking}, and the labels so far have none"
+        # Such measures lie in [0, 1] for all labels, and so do estimates that weight labels.
+        share = isinstance(measure, Area) or (isinstance(measure, Loss) and measure.proportion)
+        about = {"estimator": name, "n_effective": mean.effective, "census": census, "caution": caution}
+        return Measured(
+            value=mean.value,
+            standard_error=mean.standard_error,
+            degrees=mean.degrees_of_freedom,
+            basis=replace(self.basis, **about),  # type: ignore[arg-type]
+            certain=census,
+            scale=scale,
+            unusable=undefined,
+            bounds=(0.0, 1.0) if share and name not in CONTROLLED else None,
+        )
+
+    def _beyond_score(self, estimator: str) -> str:
+        """What a kernel estimator assumes of the rounds that does not hold; empty if nothing."""
+        strategies = {each.strategy for each in self.state.manifest.rounds}
+        beyond = sorted(strategies & self.state.instances.beyond_score)
+        if estimator not in BY_SCORE or not beyond:
+            return ""
+        return (
+            f"{estimator} assumes that draws depend on the values through the model's own score alone; rounds by "
+            f"{', '.join(beyond)} depend on more, so compare with lur"
+        )
 
 
 class ActiveTest(Kept[RoundsSoFar]):
@@ -240,7 +239,7 @@ class ActiveTest(Kept[RoundsSoFar]):
         seed = whole_number("seed", seed, 0, MAX_SEED)
         instances = instances_of(frame, measure)
         if isinstance(instances, PairInstances):
-            _warn_of_certainty(instances)
+            instances.warn_of_certainty()
         said = described(instances.measure) if isinstance(instances.measure, Loss) else str(instances.measure)
         manifest = ActiveTestManifest(
             inputs={"pool": digest(frame)},
@@ -352,34 +351,29 @@ class ActiveTest(Kept[RoundsSoFar]):
         Raises:
             ValueError: If nothing was drawn yet, an argument is unknown or out of range, or the labels do not fit.
         """
-        state = self.tables
-        if not state.rounds.drawn.any():
+        state, instances = self.tables, self.tables.instances
+        drawn = state.rounds.drawn
+        if not drawn.any():
             raise ValueError("no round has drawn anything, so there is nothing to estimate from: call next_round")
-        if estimator is None:
-            estimator = state.instances.usual_estimator(slice is not None)
+        estimator = instances.usual_estimator(slice is not None) if estimator is None else estimator
         if estimator not in round_estimators():
             known = ", ".join(round_estimators())
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
-        chosen = state.instances.parsed(state.instances.measure if measure is None else measure)
+        chosen = instances.parsed(instances.measure if measure is None else measure)
         how = How(chosen, estimator, confidence, missing)
-        instances, drawn = state.instances, state.rounds.drawn
-        labels = state.labels(qrels, how.measure, how.missing)
-        statistic, model = instances.statistic(how.measure, labels.grade, slice)
+        labels = state.labels(qrels, chosen, missing)
         basis = Basis(
-            measure=str(how.measure),
+            measure=str(chosen),
             n_draws=int(drawn.sum()),
             n_queries=int(instances.frame["qid"][drawn[instances.instance]].nunique()),
-            n_judged=int((instances.wanted(how.measure) & (labels.grade >= 0)).sum()),
+            n_judged=int((instances.wanted(chosen) & (labels.grade >= 0)).sum()),
             census=state.rounds.census,
-            missing_policy=how.missing,
-            **labels.about,
+            missing_policy=missing,
             level=instances.level,
             n_rounds=len(state.manifest.rounds),
+            **labels.about,
         )
-        beyond = {each.strategy for each in state.manifest.rounds} & instances.beyond_score
-        judged = JudgedInstances(
-            (instances.name,), basis, state.rounds, statistic, model, bandwidth, tuple(sorted(beyond))
-        )
+        judged = JudgedInstances((instances.name,), basis, state, labels.grade, slice, bandwidth)
         return judged.estimate(0, how)
 
     def __str__(self) -> str:
@@ -391,22 +385,3 @@ class ActiveTest(Kept[RoundsSoFar]):
             for number, each in enumerate(rounds, 1)
         ]
         return visible("\n".join([*lines, f"  drawn     {drawn} of {how_many(level, state.instances.number)}"]))
-
-
-def _warn_of_certainty(pairs: PairInstances) -> None:
-    """Warn if the predictor is certain of grades, so that its probabilities do not show where it may be wrong."""
-    certain, distribution = int((pairs.grades == 1).any(axis=1).sum()), pairs.measure.needs_distribution
-    always = certain == pairs.number
-    if not always and not (certain and distribution):
-        return
-    counted = "every pair" if always else f"{certain} of {how_many('pair', pairs.number)}"
-    said = f"the predictor is certain of the grade of {counted}"
-    if distribution:
-        largest = f"{-np.log(MIN_PROBABILITY):.1f}"
-        said += f"; where it is wrong, its {pairs.measure} is infinite, and {largest} is used instead"
-    if always:
-        said += (
-            "; its grades do not show where it may be wrong: test a predictor of single grades with pt_active.Audit, "
-            "which draws by another model's grades"
-        )
-    warnings.warn(said, stacklevel=3)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, some
+from pt_active.frames.checks import data_frame, how_many, some
 from pt_active.frames.columns import grade_columns, ranker_names, slice_rows, with_string_ids
 from pt_active.inference import statistics
 from pt_active.inference.statistics import Area, Statistic
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.introspection import introspection
-from pt_active.relevance.losses import FMeasure, Loss, PairMeasure, Terms, label_table, relevance
+from pt_active.relevance.losses import MIN_PROBABILITY, FMeasure, Loss, PairMeasure, Terms, label_table, relevance
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import Moments
 from pt_active.risk.pairs import checked_pairs, label_model
@@ -92,17 +93,16 @@ class QueryInstances(_Drawable):
 
     def size(self, believed: np.ndarray) -> np.ndarray:
         """float64[N], ``p √((M − Ř)² + C)``, to which chances should be proportional [T 6.10, 6.11]."""
-        moments = self.expectations
-        if believed is not self.grades:
-            moments = replace(self.pool, grades=np.ascontiguousarray(believed)).moments(self.measure)
+        pool = replace(self.pool, grades=np.ascontiguousarray(believed))
+        moments = self.expectations if believed is self.grades else pool.moments(self.measure)
         mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
         if len(self.pool.names) == 2:
             mean, variance = contrast_moments(moments, 0, 1)
         return self._scale * np.sqrt(optimal_score(mean, variance, self.pool.query_weight))
 
-    def wanted(self, measure: Measure) -> np.ndarray:
+    def wanted(self, measure: Any) -> np.ndarray:
         """bool[D], the documents that at least one ranker places above the cutoff."""
-        return self.pool.seen(self.parsed(measure))
+        return self.pool.seen(measure)
 
     def parsed(self, measure: Measure) -> irm.Measure:
         """The measure of rankings."""
@@ -110,15 +110,14 @@ class QueryInstances(_Drawable):
             raise ValueError(f"{measure} is a measure of pairs; this test draws queries, for measures such as DCG@10")
         return parse_measure(measure, self.pool.max_grade)
 
-    def statistic(self, measure: Measure, labels: np.ndarray, slice: str | None = None) -> Values:
+    def statistic(self, measure: Any, labels: np.ndarray, slice: str | None = None) -> Values:
         """The mean of the measure, or the ratio of two means over a slice of queries, from labels int64[D]."""
-        parsed = self.parsed(measure)
-        values = self._of_queries(measured_values(self.pool, parsed, labels))
+        values = self._of_queries(measured_values(self.pool, measure, labels))
         if slice is not None:
             inside = np.zeros(self.number, dtype=bool)
             inside[self.instance[slice_rows(self.frame, slice)]] = True
             return statistics.ratio(values * inside, self._scale * inside), None
-        moments = self.expectations if parsed == self.measure else self.pool.moments(parsed)
+        moments = self.expectations if measure == self.measure else self.pool.moments(measure)
         return values, self._of_queries(moments.mean)
 
     @property
@@ -155,6 +154,24 @@ class PairInstances(_Drawable):
         instances.table(measure)  # raises if the slice or the loss does not fit the grades
         return instances
 
+    def warn_of_certainty(self) -> None:
+        """Warn if the predictor is certain of grades, so that its probabilities do not show where it may be wrong."""
+        certain, entropy = int((self.grades == 1).any(axis=1).sum()), self.measure.needs_distribution
+        always = certain == self.number
+        if not always and not (certain and entropy):
+            return
+        counted = "every pair" if always else f"{certain} of {how_many('pair', self.number)}"
+        said = [f"the predictor is certain of the grade of {counted}"]
+        if entropy:
+            most = -np.log(MIN_PROBABILITY)
+            said.append(f"where it is wrong, its {self.measure} is infinite, and {most:.1f} is used instead")
+        if always:
+            said.append(
+                "its grades do not show where it may be wrong: test a predictor of single grades with pt_active.Audit, "
+                "which draws by another model's grades"
+            )
+        warnings.warn("; ".join(said), stacklevel=3)
+
     @property
     def beyond_score(self) -> frozenset[str]:
         """Strategies whose probabilities depend on more than the score; kernel estimators need the score alone."""
@@ -190,7 +207,7 @@ class PairInstances(_Drawable):
         moments = introspection([(u, w)], believed, weight, self.measure.proportion).moments
         return np.sqrt(optimal_score(moments.mean[:, 0], moments.covariance[:, 0, 0], weight))
 
-    def wanted(self, measure: Measure) -> np.ndarray:
+    def wanted(self, measure: Any) -> np.ndarray:
         """bool[D], all True: every pair needs its label."""
         return np.ones(len(self.frame), dtype=bool)
 
@@ -203,16 +220,15 @@ class PairInstances(_Drawable):
         measure.grades_allowed(self.grades.shape[1] - 1)
         return measure
 
-    def statistic(self, measure: Measure, labels: np.ndarray, slice: str | None = None) -> Values:
+    def statistic(self, measure: Any, labels: np.ndarray, slice: str | None = None) -> Values:
         """A mean loss, a ratio (such as a mean over a slice), or an area under a curve, from labels int64[D]."""
-        chosen = self.parsed(measure)
         if slice is not None:
-            raise ValueError(f"a measure of pairs names its own slice: write {chosen.name}(…, slice={slice!r})")
+            raise ValueError(f"a measure of pairs names its own slice: write {measure.name}(…, slice={slice!r})")
         observed = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
-        if isinstance(chosen, Area):
-            area = chosen.statistic(relevance(self.grades, chosen.rel), relevance(observed, chosen.rel))
-            return statistics.within(area, slice_rows(self.frame, chosen.slice)), None
-        tables = self.table(chosen)
+        if isinstance(measure, Area):
+            area = measure.statistic(relevance(self.grades, measure.rel), relevance(observed, measure.rel))
+            return statistics.within(area, slice_rows(self.frame, measure.slice)), None
+        tables = self.table(measure)
         u, w = ((observed * table).sum(axis=1) for table in tables)
         if (tables[1] == 1).all():
             return u, np.asarray((self.grades * tables[0]).sum(axis=1))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from pt_active.inference import statistics, weightings
-from pt_active.inference.weightings import WEIGHTINGS, estimate_mean, estimate_statistic, level_weights, lur
+from pt_active.inference.weightings import estimate_mean, estimate_statistic, level_weights, lur
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
 
@@ -277,21 +277,16 @@ SCORE = np.arange(6.0)
 
 
 def test_bad_arguments() -> None:
-    for rounds, name, message in (
-        (Steps.none_yet(SCORE), "lur", "no label was drawn yet"),
-        (one_round(SCORE, 3), "ipw", "unknown estimator 'ipw'; for ratios and areas there are lur, ailur"),
-        (one_round(SCORE, 3), "lur_regression", "lur_regression needs what the model expects"),
-        (one_round(SCORE, 3, drawing="single"), "ailur", "one draw does not tell how probable it was"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            estimate_mean(rounds, VALUES, name)
+    once = one_round(SCORE, 3)
+    with pytest.raises(ValueError, match="lur_regression needs what the model expects"):
+        estimate_mean(once, VALUES, "lur_regression")
+    with pytest.raises(ValueError, match="one draw does not tell how probable it was"):
+        estimate_mean(one_round(SCORE, 3, drawing="single"), VALUES, "ailur")
     with pytest.raises(ValueError, match="lur_difference is for means"):
-        estimate_statistic(one_round(SCORE, 3), statistics.mean(VALUES), "lur_difference")
-    with pytest.raises(ValueError, match=r"not finite: 1\)"):
-        weightings.nadaraya_watson(np.array([0.0, np.nan]), np.ones(2), 1.0)
-    for name, wrong in product(WEIGHTINGS, (0, -1.0, True, np.nan)):
-        with pytest.raises(ValueError, match=f"bandwidth must be a positive number or 'cross_validated', got {wrong}"):
-            estimate_mean(one_round(SCORE, 3), VALUES, name, bandwidth=wrong)
+        estimate_statistic(once, statistics.mean(VALUES), "lur_difference")
+    for wrong in (0, -1.0, True, np.nan):
+        with pytest.raises(ValueError, match=f"a positive number or 'cross_validated', got {wrong}"):
+            estimate_mean(once, VALUES, "aiipw", bandwidth=wrong)
 
 
 @pytest.mark.parametrize("name", LUR_FAMILY)
