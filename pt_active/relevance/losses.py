@@ -167,13 +167,13 @@ class CostMatrix(Loss):
     def __post_init__(self) -> None:
         try:
             table = np.asarray(self.matrix, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            said = f"matrix must be a table of numbers with rows of one length, got {self.matrix!r}"
-            raise ValueError(said) from error
-        if table.ndim != 2 or min(table.shape) < 2:
-            raise ValueError(f"matrix must have two or more rows and columns, got the shape {table.shape}")
-        if not (np.isfinite(table) & (table >= 0)).all():
-            raise ValueError(f"costs must be finite and not negative, got {table.tolist()}")
+        except (TypeError, ValueError):
+            table = np.empty(0)
+        if table.ndim != 2 or min(table.shape) < 2 or not (np.isfinite(table) & (table >= 0)).all():
+            raise ValueError(
+                "matrix must have two or more rows of one length, with two or more costs each, finite and not "
+                f"negative; got {self.matrix!r}"
+            )
         object.__setattr__(self, "matrix", tuple(map(tuple, table.tolist())))
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
@@ -295,7 +295,7 @@ def check_rel(rel: int, max_grade: int | None = None) -> None:
 def label_table(loss: Loss, prediction: np.ndarray, grades: int, member: np.ndarray) -> Terms:
     """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each."""
     u, w = loss.terms(prediction[:, None], np.arange(grades, dtype=np.float64)[None, :])
-    return (u, w) if member.all() else (u * member[:, None], w * member[:, None])
+    return u * member[:, None], w * member[:, None]
 
 
 def described(loss: Loss) -> dict[str, Any]:

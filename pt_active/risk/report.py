@@ -17,7 +17,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.audit import Audit
 from pt_active.risk.judged import JudgedAgreement, JudgedPairs, KnownZero, usual_estimator
-from pt_active.showing.printed import Printed, plain
+from pt_active.showing.printed import Printed, listed, plain
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
     "error": lambda rel: ZeroOne(),
@@ -79,21 +79,17 @@ class AuditReport(Printed):
         judged = audit.judged(qrels, missing)
         estimator = usual_estimator(judged.sample) if estimator is None else estimator
         how: How = How(audit.loss, estimator, confidence, missing)
-        judges = range(len(audit.predictors))
         asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
-        estimates = {name: {each.names[s]: each.estimate(s, how) for s in judges} for name, each in asked.items()}
-        errors, two = asked["error"], len(judges) == 2
+        estimates = {
+            name: {judge: of.estimate(s, how) for s, judge in enumerate(of.names)} for name, of in asked.items()
+        }
+        errors, drift = asked["error"], pd.DataFrame(columns=_DRIFT)
         ranking: Comparison | Ranking | None = None
-        if two:
-            ranking = errors.compare(0, 1, how)
-        elif len(judges) > 2:
+        if len(judged.names) == 2:
+            ranking, drift = errors.compare(0, 1, how), _drift(judged, how, rel)
+        elif len(judged.names) > 2:
             ranking = rank_judged(errors, how)
-        return cls(
-            estimates=estimates,
-            ranking=ranking,
-            drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
-            rel=rel,
-        )
+        return cls(estimates, ranking, drift, rel)
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -103,34 +99,29 @@ class AuditReport(Printed):
     @property
     def kept(self) -> tuple[str, ...]:
         """The judges that may be the best by their error: the best one, and all that cannot be told from it."""
-        if isinstance(self.ranking, Ranking):
-            best = self.ranking.names[0]
-            pairs = zip(self.ranking.comparisons, self.ranking.winners, strict=True)
-            told = {each.second for each, winner in pairs if each.first == best and winner == best}
-            return tuple(name for name in self.ranking.names if name not in told)
-        if isinstance(self.ranking, Comparison):
-            return (self.ranking.winner,) if self.ranking.winner else self.judges
-        return self.judges
+        if isinstance(self.ranking, Comparison) and self.ranking.winner:
+            return (self.ranking.winner,)
+        if not isinstance(self.ranking, Ranking):
+            return self.judges
+        names = self.ranking.names
+        pairs = zip(self.ranking.comparisons, self.ranking.winners, strict=True)
+        worse = {each.second for each, winner in pairs if each.first == winner == names[0]}
+        return tuple(name for name in names if name not in worse)
 
     @property
     def answer(self) -> str:
         """The result in one sentence."""
-        if len(self.judges) == 1:
-            one = self.estimates["error"][self.judges[0]]
+        if self.ranking is None:
+            (one,) = self.estimates["error"].values()
             low, high = one.confidence_interval()
             ends = f"{one.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
             share = f"{one.name} gives {one.value:.1%} of the pairs a grade that differs from people's"
             return f"{share}, {'with no interval' if np.isnan(low) else ends}."
-        if isinstance(self.ranking, KnownZero):
-            return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
+        tied, others = listed(self.kept, " and "), [each for each in self.judges if each not in self.kept]
         if len(self.kept) == 1:
-            left = [each for each in self.judges if each not in self.kept]
-            return f"Keep {self.kept[0]}: it errs less often than {left[0] if len(left) == 1 else 'all others'}."
-        *before, last = self.kept
-        tied = f"{', '.join(before)} and {last}"
-        if self.ranking is not None and self.ranking.basis.census:
-            others = "; each of the others errs more often" if len(self.kept) < len(self.judges) else ""
-            return f"{tied} err equally often{others}."
+            return f"Keep {tied}: it errs less often than {others[0] if len(others) == 1 else 'all others'}."
+        if self.ranking.basis.census or isinstance(self.ranking, KnownZero):
+            return f"{tied} err equally often{'; each of the others errs more often' if others else ''}."
         return f"The labels do not show which of {tied} errs {'less' if len(self.kept) == 2 else 'least'} often."
 
     def table(self) -> pd.DataFrame:
@@ -179,10 +170,10 @@ def _drift(judged: JudgedPairs, how: How, rel: int) -> pd.DataFrame:
     for name in ("error", "precision", "recall", "kappa"):
         found = asked_for(judged, name, rel).compare(0, 1, how)
         rows.append((f"difference in {found.basis.measure}", *_numbers(found)))
-    for s, name in enumerate(judged.names):
-        if changed.any():
-            right = with_loss(judged, Accuracy(), changed).estimate(s, how)
-            rows.append((f"right where they differ: {name}", *_numbers(right)))
+    if changed.any():
+        right = with_loss(judged, Accuracy(), changed)
+        for s, name in enumerate(judged.names):
+            rows.append((f"right where they differ: {name}", *_numbers(right.estimate(s, how))))
     return pd.DataFrame(rows, columns=_DRIFT)
 
 

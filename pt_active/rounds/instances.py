@@ -11,14 +11,14 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, how_many, some
+from pt_active.frames.checks import data_frame, some
 from pt_active.frames.columns import grade_columns, ranker_names, slice_rows, with_string_ids
 from pt_active.inference import statistics
 from pt_active.inference.statistics import Area, Statistic
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.introspection import introspection
-from pt_active.relevance.losses import MIN_PROBABILITY, FMeasure, Loss, PairMeasure, Terms, label_table, relevance
+from pt_active.relevance.losses import FMeasure, Loss, PairMeasure, Terms, label_table, relevance
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import Moments
 from pt_active.risk.pairs import checked_pairs, label_model
@@ -155,22 +155,13 @@ class PairInstances(_Drawable):
         return instances
 
     def warn_of_certainty(self) -> None:
-        """Warn if the predictor is certain of grades, so that its probabilities do not show where it may be wrong."""
-        certain, entropy = int((self.grades == 1).any(axis=1).sum()), self.measure.needs_distribution
-        always = certain == self.number
-        if not always and not (certain and entropy):
-            return
-        counted = "every pair" if always else f"{certain} of {how_many('pair', self.number)}"
-        said = [f"the predictor is certain of the grade of {counted}"]
-        if entropy:
-            most = -np.log(MIN_PROBABILITY)
-            said.append(f"where it is wrong, its {self.measure} is infinite, and {most:.1f} is used instead")
-        if always:
-            said.append(
-                "its grades do not show where it may be wrong: test a predictor of single grades with pt_active.Audit, "
-                "which draws by another model's grades"
+        """Warn if the predictor is certain of all grades, so that they do not show where it may be wrong."""
+        if (self.grades == 1).any(axis=1).all():
+            said = (
+                "the predictor is certain of the grade of every pair, so its grades do not show where it may be wrong: "
+                "test a predictor of single grades with pt_active.Audit, which draws by another model's grades"
             )
-        warnings.warn("; ".join(said), stacklevel=3)
+            warnings.warn(said, stacklevel=3)
 
     @property
     def beyond_score(self) -> frozenset[str]:
