@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -16,16 +15,13 @@ from samples import by_t, wanted
 from scipy import stats
 
 from pt_active import ColumnCost, UnitCost
-from pt_active.frames.clocks import clocks
-from pt_active.relevance.digits import believed
-from pt_active.relevance.losses import Loss
+from pt_active.relevance.losses import CrossEntropy, Loss
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.pairs import Pairs
-from pt_active.sampling.designs import GAP_DESIGNS
 
 ONE = {"first": "a"}
 BOTH = {"first": "a", "second": "b"}
 COSTS = CostMatrix([[0, 1, 2], [1, 0, 1], [4, 2, 0]])
+LONG = Accuracy(slice="long")
 ESTIMATORS = pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
 
 
@@ -37,10 +33,7 @@ def truth(frame: pd.DataFrame, loss: Loss, column: str = "a") -> float:
 
 @pytest.mark.parametrize(
     ("loss", "design"),
-    [
-        *((loss, "optimal") for loss in (ZeroOne(), Squared(), Precision(rel=2), Recall(), F1(rel=2), COSTS)),
-        *((Accuracy(slice="long"), design) for design in ("optimal", "passive", "stratified")),
-    ],
+    [(Squared(), "optimal"), (Recall(), "optimal"), (COSTS, "optimal"), (LONG, "passive"), (LONG, "stratified")],
     ids=str,
 )
 def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
@@ -54,20 +47,18 @@ def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
     assert f"census of {len(inside)} pairs of {inside['qid'].nunique()} queries" in str(found)
 
 
-@pytest.mark.parametrize("estimator", ["regression", "snis"])
-def test_a_difference_is_as_effective_as_the_risk_that_rests_on_less(frame, qrels, estimator: str) -> None:
+def test_a_difference_is_as_effective_as_the_risk_that_rests_on_less(frame, qrels) -> None:
     """The precision of a predictor that predicts few pairs to be relevant rests on those alone."""
     few = frame.assign(b=frame["b"].where(frame["qid"] < "q10", 0))
     audit = Audit.create(few, {"a": "a", "b": "b"}, Precision(), budget=150, seed=1)
     judged = wanted(audit, qrels)
-    alone = {name: each.n_effective for name, each in audit.estimate(judged, estimator=estimator).items()}
+    alone = {name: each.n_effective for name, each in audit.estimate(judged).items()}
     assert alone["b"] < 0.6 * alone["a"]
     for first, second in (("a", "b"), ("b", "a")):
-        compared = audit.compare(judged, first=first, second=second, estimator=estimator)
-        assert compared.n_effective == pytest.approx(alone["b"])
+        assert audit.compare(judged, first=first, second=second).n_effective == pytest.approx(alone["b"])
 
 
-@pytest.mark.parametrize("loss", [COSTS, F1(rel=2, slice="long"), GaussianSquared()], ids=str)
+@pytest.mark.parametrize("loss", [F1(rel=2, slice="long"), GaussianSquared()], ids=str)
 def test_a_saved_audit_keeps_its_loss(frame, qrels, loss: Loss, tmp_path: Path) -> None:
     audit = Audit.create(frame.assign(a_variance=1.0, b_variance=2.0), BOTH, loss, budget=60, seed=2)
     again = Audit.load(audit.save(tmp_path / "audit").path)
@@ -76,51 +67,33 @@ def test_a_saved_audit_keeps_its_loss(frame, qrels, loss: Loss, tmp_path: Path) 
     pd.testing.assert_frame_equal(*compared)  # A p-value may be NaN, which differs from itself
 
 
-def test_the_worklist_and_the_manifest(frame, tmp_path: Path) -> None:
+def test_the_worklist_and_what_it_costs(frame) -> None:
     audit = Audit.create(frame.assign(text="words"), BOTH, ZeroOne(), budget=50, seed=3, cost=ColumnCost())
-    worklist = audit.assessments
+    worklist, drawn = audit.assessments, audit.pairs.query("draws > 0")
     assert list(worklist.columns) == ["qid", "docno", "text", "inclusion"]
     assert worklist.equals(worklist.sort_values(["qid", "docno"], ignore_index=True))
-    assert worklist["inclusion"].between(0, 1, inclusive="right").all()
-    drawn = audit.pairs.query("draws > 0")
-    assert len(drawn) == len(worklist) == len(pd.read_csv(audit.export(tmp_path / "judge-me.csv")))
+    np.testing.assert_array_equal(worklist["inclusion"], drawn["inclusion"])
     assert 45 < drawn["cost"].sum() <= 50
     assert audit.manifest["spent"] == pytest.approx(drawn["cost"].sum())
-    assert "judge     " in str(audit)
-    assert "(design: optimal)" in audit._repr_html_()
+    assert f"{len(drawn)} of 400 pairs of 40 queries (design: optimal)" in audit._repr_html_()
 
 
-@pytest.mark.parametrize("draws", [60, 380])
-def test_pairs_come_by_uniform_clocks_so_that_large_probabilities_are_certain(frame, draws: int) -> None:
-    pairs = Audit.create(frame, ONE, Recall(), draws=draws, seed=5).pairs
-    predicted = pairs.filter(regex="^(prediction_first|grade_.*)$")
-    seed = 5, believed(pairs, predicted.to_numpy(float))
-    priority = -np.expm1(-clocks(seed, pairs["qid"], pairs["docno"])) / pairs["prob"]
-    order = np.argsort(priority)
-    assert sorted(order[:draws]) == np.flatnonzero(pairs["draws"]).tolist()
-    inclusion = np.minimum(1, pairs["prob"] * priority[order[draws]])[pairs["draws"] > 0]
-    np.testing.assert_allclose(pairs["inclusion"][pairs["draws"] > 0], inclusion, rtol=1e-12)
-    assert (inclusion == 1).any() == (draws == 380)
-
-
-@ESTIMATORS
-def test_recall_without_a_relevant_pair_is_undefined(frame, qrels, estimator: str) -> None:
+def test_recall_without_a_relevant_pair_is_undefined(frame, qrels) -> None:
     audit = Audit.create(frame, BOTH, Recall(), budget=60)
     none = wanted(audit, qrels).assign(label=0)
-    found = audit.estimate(none, estimator=estimator)["first"]
+    found = audit.estimate(none)["first"]
     assert np.isnan([found.value, *found.confidence_interval()]).all()
     assert found.note == "no sampled pair counts in Recall, so the estimate is 0/0: judge more pairs"
     assert found.to_dict()["value"] is None
-    comparison = audit.compare(none, estimator=estimator)
+    comparison = audit.compare(none)
     assert np.isnan(comparison.pvalue)
     assert comparison.winner is None
     assert "0/0" in str(comparison)
 
 
-@pytest.mark.parametrize("estimator", ["regression", "snis"])
-def test_no_error_in_the_sample(frame, qrels, estimator: str) -> None:
+def test_no_error_in_the_sample(frame, qrels) -> None:
     audit = Audit.create(frame.assign(a=1), ONE, ZeroOne(), budget=30, design="passive")
-    found = audit.estimate(wanted(audit, qrels).assign(label=1), estimator=estimator)["first"]
+    found = audit.estimate(wanted(audit, qrels).assign(label=1))["first"]
     assert (found.value, found.standard_error, found.degenerate) == (0, 0, False)
     none = "the interval is that of 30.0 pairs drawn at random of which none is an exception"
     assert found.basis.caution.endswith(none)
@@ -149,29 +122,18 @@ def test_the_interval_of_a_risk_keeps_to_the_range_of_its_loss(frame, qrels, los
         assert (row["low"], row["high"]) == found.confidence_interval()
 
 
-@pytest.mark.parametrize(
-    ("loss", "bounds"),
-    [(CostMatrix([[2, 2, 2]] * 3), (2, np.inf)), (GaussianSquared(), (0, np.inf)), (Squared(), (0.25, 2.25))],
-    ids=str,
-)
-def test_bounds_of_losses_that_know_none_or_one_value_only(frame, loss: Loss, bounds: tuple) -> None:
-    pool = frame.assign(f=1 if loss.needs_grades else 0.5, f_variance=1.0)
-    assert Pairs.from_frame(pool, {"first": "f"}, loss, UnitCost()).bounds(0) == bounds
-
-
-@ESTIMATORS
-def test_disagreement_compares_two_predictors_and_says_nothing_of_one(frame, qrels, estimator: str) -> None:
+def test_disagreement_compares_two_predictors_and_says_nothing_of_one(frame, qrels) -> None:
     exact, differ = truth(frame, ZeroOne()) - truth(frame, ZeroOne(), "b"), frame["a"] != frame["b"]
     audit = Audit.create(frame, BOTH, ZeroOne(), draws=100, design="disagreement")
     known = wanted(audit, qrels)
     assert known.merge(frame[differ], on=["qid", "docno"]).shape[0] == len(known)
     with pytest.raises(ValueError, match="pairs that count in the risk of 'first' could never be drawn"):
         audit.estimate(known)
-    low, high = audit.compare(known, estimator=estimator).confidence_interval(0.9999)
+    low, high = audit.compare(known).confidence_interval(0.9999)
     assert low < exact < high
     every = Audit.create(frame, BOTH, ZeroOne(), draws=int(differ.sum()) + 1, design="disagreement")
     assert len(every.assessments) == differ.sum()
-    found = every.compare(wanted(every, qrels), estimator=estimator)
+    found = every.compare(wanted(every, qrels))
     assert found.difference == pytest.approx(exact, abs=1e-12)
     assert (found.standard_error, found.pvalue) == (0, 0)
     assert found.note == "every pair that counts was judged, so there is no sampling error"
@@ -190,12 +152,10 @@ def one_by_chance() -> tuple[Audit, str]:
     return audit, drawn["docno"].iloc[-1]
 
 
-@pytest.mark.parametrize("loss", [Recall(), F1()], ids=str)
 @ESTIMATORS
-def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss: Loss, estimator: str) -> None:
+def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, estimator: str) -> None:
     """The others that count were certain, so the whole error is that one's: ``√(1 − π) v |u − Ĝ w| / Σ v w``."""
     audit, lone = one_by_chance
-    audit = Audit._of(replace(audit.tables, pairs=replace(audit.tables.pairs, loss=loss)))
     drawn = audit.pairs.query("draws > 0")
     relevant = (drawn["inclusion"] == 1) | (drawn["docno"] == lone)
     known = drawn[["qid", "docno"]].assign(label=relevant.astype(int))
@@ -206,7 +166,7 @@ def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss:
     low, high = found.confidence_interval()
     assert low < found.value < high
     if estimator == "snis":
-        u, w = loss.terms(drawn["prediction_first"].to_numpy(), known["label"].to_numpy(float))
+        u, w = Recall().terms(drawn["prediction_first"].to_numpy(), known["label"].to_numpy(float))
         v, chance = drawn["importance"].to_numpy(), drawn["inclusion"].to_numpy()
         assert found.value == pytest.approx((v @ u) / (v @ w), abs=1e-12)
         part = np.sqrt(1 - chance) * v * (u - found.value * w) / (v @ w)
@@ -214,23 +174,24 @@ def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss:
         assert np.count_nonzero(part) == 1
 
 
-@ESTIMATORS
-def test_a_lone_relevant_pair_that_came_by_chance_says_nothing(one_by_chance, estimator: str) -> None:
+@pytest.mark.parametrize(
+    ("estimator", "ends", "note"),
+    [
+        ("difference", (np.nan, np.nan), "cannot tell how far off the estimate is"),
+        ("regression", (0, 1), "too few draws for an interval"),
+    ],
+)
+def test_a_lone_relevant_pair_that_came_by_chance_says_nothing(one_by_chance, estimator: str, ends, note) -> None:
     audit, lone = one_by_chance
     known = audit.assessments[["qid", "docno"]].assign(label=lambda d: (d["docno"] == lone).astype(int))
     found = audit.estimate(known, estimator=estimator)["first"]
     assert found.value == pytest.approx(0, abs=1e-12)
     assert not found.basis.census
-    if estimator == "difference":
-        assert np.isnan(found.confidence_interval()).all()
-        assert "cannot tell how far off the estimate is" in found.note
-        assert "no interval" in str(found)
-    else:
-        assert found.confidence_interval() == (0, 1)
-        assert "too few draws for an interval" in found.note
+    assert found.confidence_interval() == pytest.approx(ends, nan_ok=True)
+    assert note in found.note
 
 
-@pytest.mark.parametrize("design", ["passive", "optimal", *GAP_DESIGNS])
+@pytest.mark.parametrize("design", ["optimal", "disagreement"])
 def test_only_pairs_of_the_slice_are_drawn(frame, qrels, design: str) -> None:
     pairs = Audit.create(frame, BOTH, Accuracy(slice="long"), draws=30, design=design).pairs
     assert pairs.loc[pairs["draws"] > 0, "in_slice"].all()
@@ -274,70 +235,57 @@ def test_real_labels_with_gaussian_variances() -> None:
         audit.estimate(judged[["qid", "docno"]])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda f: pd.concat([f, f[:1]]), "document 'd0' occurs more than once in query 'q00'"),
-        (
-            lambda f: f.assign(a=f["a"].where(f.index != 3)),
-            "row 3: expected an a that is a finite .*'d3' of query 'q00'; got nan",
-        ),
-        (lambda f: f.assign(a="good"), "expected an a that is a finite number"),
-        (lambda f: f.assign(b=3), "expected a b that is a grade from 0 to 2, .*; got 3"),
-        (lambda f: f.assign(grade_0=1.7), "grade probabilities must be at least 0 and sum to 1"),
-        (lambda f: f.drop(columns=["grade_0", "grade_1", "grade_2"]), r"UniformGrades\(max_grade\)"),
-        (lambda f: f.drop(columns="a"), "lacks 'a'"),
-        (lambda f: f[:0], "has no pairs"),
-        (lambda f: f.assign(long=0).rename(columns={"long": "a"}), "column 'a' more than once"),
-    ],
-)
-def test_frames_that_cannot_be_audited(frame, change, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Audit.create(change(frame), BOTH, ZeroOne(), budget=50)
+REFUSED = [
+    ({"predictions": {}}, "at least one predictor"),
+    ({"predictions": ["a"]}, r"at least one predictor, as {name: column}, got \['a'\]"),
+    ({"predictions": {1: "a"}}, "got {1: 'a'}"),
+    ({"predictions": {"x": 3}}, "got {'x': 3}"),
+    ({"loss": ZeroOne(slice=["a"])}, r"the slice of a loss must be the name of a column, got \['a'\]"),
+    ({"loss": "ZeroOne"}, "unknown loss 'ZeroOne'; the losses are ZeroOne"),
+    ({"replace": "no"}, "replace must be True or False, got 'no'"),
+    ({"cost": 1.0}, r"cost must be a labelling cost, such as UnitCost\(\) or ColumnCost"),
+    ({"budget": 0}, "budget must be a positive number, got 0"),
+    ({"budget": 1.0, "cost": ColumnCost()}, "does not pay for the dearest pair"),
+    ({"cost": UnitCost(per_query=2)}, "must not have a part per query"),
+    ({"budget": None}, "either budget= or draws="),
+    ({"draws": 5}, "either budget= or draws="),
+    ({"budget": None, "draws": 0}, "draws must be at least 1"),
+    ({"design": "best"}, "unknown design 'best'"),
+    ({"defensive": 2.0}, "defensive must lie between 0 and 1"),
+    ({"loss": Accuracy(slice="short")}, "lacks 'short'"),
+    ({"loss": Accuracy(slice="doc_cost")}, "slice 'doc_cost': expected values that are true or false"),
+    ({"loss": Accuracy(slice="none")}, "slice 'none' holds no pair"),
+    ({"loss": Precision(), "predictions": {"first": "zero"}}, "no pair has a weight"),
+    ({"loss": Recall(rel=3)}, "above the highest grade, 2"),
+    ({"loss": CrossEntropy()}, r"grade_0 … grade_G to pt_active\.ActiveTest"),
+    ({"loss": F1(), "design": "disagreement"}, "those count in F1"),
+    ({"predictions": ONE, "design": "disagreement"}, "there is only one"),
+    ({"predictions": {"first": "a", "twin": "a"}, "design": "disagreement"}, "agree on every pair"),
+    ({"budget": None, "draws": 50, "design": "stratified"}, "for one predictor, not 2"),
+    ({"predictions": ONE, "design": "stratified"}, "pass draws="),
+    ({"frame": REAL, "loss": GaussianSquared(), "design": "hedged"}, "real labels have no uniform distribution"),
+    ({"frame": REAL.drop(columns="b_variance"), "loss": GaussianSquared()}, "lacks 'b_variance'"),
+    ({"frame": REAL.assign(a_variance=-1), "loss": GaussianSquared()}, "an a_variance that is not negative"),
+    ({"frame": lambda f: pd.concat([f, f[:1]])}, "document 'd0' occurs more than once in query 'q00'"),
+    ({"frame": lambda f: f.assign(a=f["a"].where(f.index != 3))}, "row 3: expected an a that is a finite .*got nan"),
+    ({"frame": lambda f: f.assign(a="good")}, "expected an a that is a finite number"),
+    ({"frame": lambda f: f.assign(b=3)}, "expected a b that is a grade from 0 to 2, .*; got 3"),
+    ({"frame": lambda f: f.assign(grade_0=1.7)}, "grade probabilities must be at least 0 and sum to 1"),
+    ({"frame": lambda f: f.drop(columns=["grade_0", "grade_1", "grade_2"])}, r"UniformGrades\(max_grade\)"),
+    ({"frame": lambda f: f.drop(columns="a")}, "lacks 'a'"),
+    ({"frame": lambda f: f[:0]}, "has no pairs"),
+    ({"frame": lambda f: f.rename(columns={"long": "a"})}, "column 'a' more than once"),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"predictions": {}}, "at least one predictor"),
-        *(
-            ({"predictions": wrong}, f"at least one predictor, as {{name: column}}, got {said}")
-            for wrong, said in ((["a"], r"\['a'\]"), ({1: "a"}, "{1: 'a'}"), ({"x": 3}, "{'x': 3}"))
-        ),
-        ({"loss": ZeroOne(slice=["a"])}, r"the slice of a loss must be the name of a column, got \['a'\]"),
-        ({"loss": "ZeroOne"}, "unknown loss 'ZeroOne'; the losses are ZeroOne"),
-        ({"replace": "no"}, "replace must be True or False, got 'no'"),
-        ({"cost": 1.0}, r"cost must be a labelling cost, such as UnitCost\(\) or ColumnCost"),
-        ({"budget": 0}, "budget must be a positive number, got 0"),
-        ({"budget": 1.0, "cost": ColumnCost()}, "does not pay for the dearest pair"),
-        ({"cost": UnitCost(per_query=2)}, "must not have a part per query"),
-        ({"budget": None}, "either budget= or draws="),
-        ({"draws": 5}, "either budget= or draws="),
-        ({"budget": None, "draws": 0}, "draws must be at least 1"),
-        ({"design": "best"}, "unknown design 'best'"),
-        ({"defensive": 2.0}, "defensive must lie between 0 and 1"),
-        ({"loss": Accuracy(slice="short")}, "lacks 'short'"),
-        ({"loss": Accuracy(slice="doc_cost")}, "slice 'doc_cost': expected values that are true or false"),
-        ({"loss": Accuracy(slice="none")}, "slice 'none' holds no pair"),
-        ({"loss": Precision(), "predictions": {"first": "zero"}}, "no pair has a weight"),
-        ({"loss": Recall(rel=3)}, "above the highest grade, 2"),
-        ({"loss": F1(), "design": "disagreement"}, "those count in F1"),
-        ({"predictions": ONE, "design": "disagreement"}, "there is only one"),
-        ({"predictions": {"first": "a", "twin": "a"}, "design": "disagreement"}, "agree on every pair"),
-        ({"budget": None, "draws": 50, "design": "stratified"}, "for one predictor, not 2"),
-        ({"predictions": ONE, "design": "stratified"}, "pass draws="),
-        ({"frame": REAL, "loss": GaussianSquared(), "design": "hedged"}, "real labels have no uniform distribution"),
-        ({"frame": REAL.drop(columns="b_variance"), "loss": GaussianSquared()}, "lacks 'b_variance'"),
-        (
-            {"frame": REAL.assign(a_variance=-1), "loss": GaussianSquared()},
-            "an a_variance that is not negative",
-        ),
-    ],
-)
-def test_arguments_that_are_refused(frame, arguments: dict, message: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_what_is_refused(frame, arguments: dict, message: str) -> None:
     usual = {"frame": frame.assign(none=False, zero=0), "predictions": BOTH, "loss": ZeroOne(), "budget": 50}
+    asked = usual | arguments
+    if callable(asked["frame"]):
+        asked["frame"] = asked["frame"](frame)
     with pytest.raises(ValueError, match=message):
-        Audit.create(**usual | arguments)
+        Audit.create(**asked)
 
 
 FOUR = {"poor": "d", "best": "a", "good": "c", "fair": "b"}
@@ -349,26 +297,23 @@ def audited(frame: pd.DataFrame, loss: Loss, **options: object) -> tuple[Audit, 
     return audit, wanted(audit, frame)
 
 
-@pytest.mark.parametrize(("loss", "estimator"), [(ZeroOne(), None), (F1(), "snis")], ids=str)
-def test_it_holds_the_estimates_and_comparisons_of_the_audit(frame, loss: Loss, estimator: str | None) -> None:
-    audit, qrels = audited(frame, loss, predictions={"poor": "d", "best": "a", "fair": "b"}, budget=80)
-    ranking = audit.rank(qrels, estimator, 0.9)
-    assert {found.name: found for found in ranking.estimates} == audit.estimate(qrels, estimator, 0.9)
+def test_it_holds_the_estimates_and_comparisons_of_the_audit(frame) -> None:
+    audit, qrels = audited(frame, F1(), predictions={"poor": "d", "best": "a", "fair": "b"}, budget=80)
+    ranking = audit.rank(qrels, "snis", 0.9)
+    assert {found.name: found for found in ranking.estimates} == audit.estimate(qrels, "snis", 0.9)
     assert len(ranking.comparisons) == 3
     for (a, b), found in zip(combinations(ranking.names, 2), ranking.comparisons, strict=True):
-        assert found == audit.compare(qrels, estimator, 0.9, first=a, second=b)
+        assert found == audit.compare(qrels, "snis", 0.9, first=a, second=b)
 
 
-@pytest.mark.parametrize("loss", [ZeroOne(), Squared(), Accuracy(), Precision(rel=2)], ids=str)
+@pytest.mark.parametrize("loss", [ZeroOne(), Precision(rel=2)], ids=str)
 def test_the_best_stands_first_whichever_way_the_loss_runs(frame, loss: Loss) -> None:
     ranking = Audit.create(frame, FOUR, loss, budget=1e6).rank(frame[["qid", "docno", "label"]])
     values = [found.value for found in ranking.estimates]
     assert values == sorted(values, reverse=not loss.lower_is_better)
     assert ranking.names[-1] == "poor"
-    assert ranking.winners == tuple(a for a, _ in combinations(ranking.names, 2))
     assert [len(group) for group in ranking.groups] == [1] * 4
     assert "sample      census of 400 pairs of 40 queries" in str(ranking)
-    assert ranking.note == "every pair that counts was judged, so there is no sampling error"
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")

@@ -61,7 +61,6 @@ def test_a_fair_model_has_no_caution_and_hardly_wider_intervals(frame) -> None:
         audit = Audit.create(frame, {"a": "a"}, ZeroOne(), draws=100, seed=seed)
         qrels = wanted(audit, frame)
         auto, plain = audit.estimate(qrels, "snis")["a"], by_t(audit.estimate, qrels, "snis")["a"]
-        assert auto.basis.model_caution == plain.basis.model_caution
         noted.append(auto.basis.model_caution != "")
         ratio.append(np.diff(auto.confidence_interval()) / np.diff(plain.confidence_interval()))
     assert min(ratio) >= 1 - 1e-12
@@ -84,11 +83,7 @@ def test_gross_costs_that_no_sample_shows_have_no_interval() -> None:
 
 @pytest.mark.parametrize(
     ("loss", "options"),
-    [
-        *((ZeroOne(), each) for each in ({}, {"replace": True}, {"design": "stratified"}, {"design": "passive"})),
-        (Recall(rel=2), {}),
-        (Squared(), {"replace": True}),
-    ],
+    [(ZeroOne(), {}), (ZeroOne(), {"design": "stratified"}), (Recall(rel=2), {}), (Squared(), {"replace": True})],
     ids=str,
 )
 def test_every_design_is_drawn_again(frame, loss, options: dict) -> None:

@@ -91,11 +91,10 @@ def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else() -> 
     precision = report.estimates["precision"]["none"]
     assert np.isnan(precision.confidence_interval()).all()
     assert "of 'none', whatever its label, so it is not defined" in precision.note
-    assert "judge more pairs" not in precision.note
     audit = audit_of(judges | silent | {"mute": silent["none"]}, 30)
     judged = asked_for(audit.judged(wanted(audit, truth)), "precision", 1)
     for first, second in ((0, 1), (1, 0), (1, 2)):
-        found = judged.compare(first, second, How(ZeroOne()))
+        found = judged.compare(first, second, HOW)
         assert np.isnan([found.difference, found.pvalue, *found.confidence_interval()]).all()
         assert "so it is not defined" in found.note
 
@@ -111,17 +110,21 @@ def test_the_differences_of_judges_that_agree_are_known_to_be_0() -> None:
     assert report.answer == "judge0 and twin err equally often."
     assert set(report.kept) == {"judge0", "twin"}
     judged = audit.judged(wanted(audit, truth))
-    for quantity in ("error", "precision", "recall", "f1", "kappa", "alpha"):
-        found = asked_for(judged, quantity, 2).compare(0, 1, How(ZeroOne()))
-        assert (found.difference, *found.confidence_interval(0.99)) == (0, 0, 0)
-        assert found.winner is None
+    for quantity in ("error", "recall", "kappa"):
+        found = asked_for(judged, quantity, 2).compare(0, 1, HOW)
+        assert (found.difference, *found.confidence_interval(0.99), found.winner) == (0, 0, 0, None)
         assert found.note.endswith("agree on every pair that counts: the difference is known to be 0")
         assert "95% interval [0.0000, 0.0000]" in str(found)
         assert "nan" not in str(found)
-        assert found.to_dict()["pvalue"] is None
     lacking = audit.compare(wanted(audit, truth).iloc[5:], missing="nonrelevant")
     assert tuple(lacking.confidence_interval()) == (0, 0)
-    assert "known to be 0" in lacking.note
+
+
+def test_a_coefficient_of_equal_labels_is_not_defined_and_says_so() -> None:
+    truth = world(30, 9)[0].assign(label=1)
+    kappa = AuditReport.of(audit_of({"same": truth}, 30), truth).estimates["kappa"]["same"]
+    assert np.isnan(kappa.value)
+    assert kappa.note.startswith("Kappa is not defined: all labels in the sample are equal")
 
 
 def test_pairs_that_one_judge_did_not_grade_are_left_out_and_counted() -> None:
@@ -144,7 +147,6 @@ def test_past_labels_teach_the_errors_of_a_judge() -> None:
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        ("ab", "a and b err equally often."),
         ("abc", "a, b and c err equally often."),
         ("abcz", "a, b and c err equally often; each of the others errs more often."),
         ("za", "Keep a: it errs less often than z."),
