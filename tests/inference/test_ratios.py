@@ -20,7 +20,7 @@ from pt_active.inference.ratios import (
     stratified_estimate,
     stratified_mean,
 )
-from pt_active.risk import F1, Precision, Recall, ZeroOne
+from pt_active.risk import F1, ZeroOne
 from pt_active.sampling.draws import allocation, draw_strata, strata_by
 from pt_active.sampling.sample import Sample
 
@@ -103,24 +103,14 @@ def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(variance), abs=1e-12)
 
 
-@pytest.mark.parametrize("estimator", estimators_of("pair"))
-def test_no_pair_that_counts_leaves_no_ratio_and_one_no_error(estimator: str) -> None:
+def test_no_pair_that_counts_leaves_no_ratio_and_one_no_error() -> None:
     def found(w: np.ndarray):
         score = Scores(w, w, np.full(3, 0.2), np.full(3, 0.5))
-        return ratio_estimate([score], once(np.ones(3)), plain(3), estimator)
+        return ratio_estimate([score], once(np.ones(3)), plain(3), "regression")
 
     assert np.isnan(found(np.zeros(3)).value)
-    if estimator == "regression":
-        assert not np.isfinite(found(np.array([0, 1.0, 0])).standard_error)
-        assert found(np.array([0, 1.0, 0])).degrees_of_freedom <= 0
-
-
-def test_unknown_estimator() -> None:
-    s, known = random_scores(np.random.default_rng(5), 3), "the estimators are regression, snis, difference"
-    with pytest.raises(ValueError, match=f"unknown estimator 'ht'; {known}"):
-        ratio_estimate([s], once(np.ones(3)), plain(3), "ht")
-    with pytest.raises(ValueError, match=f"unknown estimator 'ht'; {known}"):
-        domain_estimate(risk_domain([s], plain(3)), once(np.ones(3)), "ht")
+    assert not np.isfinite(found(np.array([0, 1.0, 0])).standard_error)
+    assert found(np.array([0, 1.0, 0])).degrees_of_freedom <= 0
 
 
 @pytest.fixture
@@ -148,22 +138,17 @@ def test_the_known_zero_counts_with_its_known_share(world, estimator: str) -> No
 
 
 @pytest.mark.parametrize("estimator", estimators_of("pair"))
-@pytest.mark.parametrize("loss", [ZeroOne(), Precision(), Recall(), F1()], ids=str)
-def test_a_census_is_exact(world, estimator: str, loss) -> None:
-    scores = pool_scores(loss, *world[:3], plain(12))
+def test_a_census_is_exact(world, estimator: str) -> None:
     drawn, p = without(np.ones(12), np.ones(12))
-    truth = [s.numerator.sum() / s.weight.sum() for s in scores]
-    for s, expected in zip(scores, truth, strict=True):
-        assert ratio_estimate([s], drawn, p, estimator).value == pytest.approx(expected, abs=1e-12)
-        if loss in (ZeroOne(), Precision()):
-            found = domain_estimate(risk_domain([s], p), drawn, estimator).value
-            assert found == pytest.approx(expected, abs=1e-12)
-    both = ratio_estimate(scores, drawn, p, estimator)
-    assert both.value == pytest.approx(truth[0] - truth[1], abs=1e-12)
+    for loss in (ZeroOne(), F1()):
+        scores = pool_scores(loss, *world[:3], plain(12))
+        truth = [s.numerator.sum() / s.weight.sum() for s in scores]
+        assert ratio_estimate(scores[:1], drawn, p, estimator).value == pytest.approx(truth[0], abs=1e-12)
+        both = ratio_estimate(scores, drawn, p, estimator)
+        assert both.value == pytest.approx(truth[0] - truth[1], abs=1e-12)
 
 
-@pytest.mark.parametrize("estimator", estimators_of("pair"))
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(("estimator", "number"), [("regression", 2), ("snis", 1), ("difference", 1)])
 def test_many_samples_have_the_estimates_of_each(estimator: str, number: int) -> None:
     """Eight samples of 6 of 60 pairs."""
     rng, p = np.random.default_rng(number), plain(60)

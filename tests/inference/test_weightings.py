@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import permutations, product
 
 import numpy as np
@@ -61,10 +61,7 @@ def two_poisson_rounds(n: int) -> Iterator[tuple[float, Steps]]:
             yield chance, rounds_of([(known, list(first[known])), (new, chances)], [1.7, 1.2], True, n)
 
 
-WORLDS: dict[str, Callable[[], Iterator[tuple[float, Steps]]]] = {
-    "one at a time": lambda: one_at_a_time(5, 4),
-    "poisson": lambda: two_poisson_rounds(5),
-}
+WORLDS = {"one at a time": lambda: one_at_a_time(5, 4), "poisson": lambda: two_poisson_rounds(5)}
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -87,10 +84,8 @@ def test_lur_is_unbiased_whatever_the_labels_decide(world: str, estimator: str, 
 def evenly(n: int, draws: int) -> Iterator[tuple[float, Steps]]:
     """Single draws that are all equally probable."""
     for order in permutations(range(n), draws):
-        yield (
-            1 / math.perm(n, draws),
-            rounds_of([([i], [1 / (n - t)]) for t, i in enumerate(order)], [1] * draws, False, n),
-        )
+        steps = [([i], [1 / (n - t)]) for t, i in enumerate(order)]
+        yield 1 / math.perm(n, draws), rounds_of(steps, [1] * draws, False, n)
 
 
 @pytest.mark.parametrize("outcomes", [two_poisson_rounds(5), evenly(5, 3)], ids=["poisson", "single"])
@@ -129,11 +124,10 @@ def one_round(score: np.ndarray, labels: int, seed: int = 0, drawing: str = "fix
     return draw_round(Steps.none_yet(score), np.exp(score), labels, drawing, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("part", [1.0, 0.5])
-def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it(part: float) -> None:
+def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> None:
     """``s² (1 − f)/m`` over the m labels in the slice, times ``m/(m − 1)`` for leave-one-out residuals."""
     rng = np.random.default_rng(4)
-    values, inside = rng.normal(size=50), (rng.random(50) < part).astype(float)
+    values, inside = rng.normal(size=50), (rng.random(50) < 0.5).astype(float)
     once = one_round(np.zeros(50), 12, 4)
     counts = once.drawn & (inside > 0)
     m = int(counts.sum())
@@ -171,17 +165,13 @@ def test_aiipw_is_the_printed_sum() -> None:
     assert estimate_mean(rounds, values, "aiipw", bandwidth=0.6).value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("drawing", ["fixed", "poisson", "single"])
-def test_when_everything_is_labelled_all_are_exact(drawing: str) -> None:
+def test_when_everything_is_labelled_all_are_exact() -> None:
     rng = np.random.default_rng(9)
     g, values, model = rng.normal(size=(3, 30))
-    rounds = draw_round(one_round(g, 12, drawing=drawing), np.exp(g), 30, drawing, rng)
+    rounds = draw_round(one_round(g, 12), np.exp(g), 30, "fixed", rng)
     for name in weightings.round_estimators():
-        if drawing == "single" and name.startswith("ailur"):
-            continue
         found = estimate_mean(rounds, values, name, model)
-        assert found.value == pytest.approx(values.mean(), abs=1e-12), name
-        assert found.standard_error == pytest.approx(0, abs=1e-12), name
+        assert (found.value, found.standard_error) == pytest.approx((values.mean(), 0), abs=1e-12), name
 
 
 STATISTICS = {
@@ -211,32 +201,30 @@ def test_gradients_are_derivatives_and_own_shares_tell_what_is_left_without_a_la
             assert found.value - without == pytest.approx(away, abs=1e-12)
 
 
-def effective(a: np.ndarray) -> float:
-    return a.sum() ** 2 / (a**2).sum()
-
-
 def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
     """One fixed round, so ``a ∝ 1/π``."""
     rng = np.random.default_rng(14)
     score, inside, relevant = rng.normal(size=60), rng.random(60) < 0.4, (rng.random(60) < 0.8).astype(float)
     rounds = one_round(score, 25)
     a = np.where(rounds.drawn, 1 / np.where(rounds.drawn, rounds.probability, 1), 0)
+
+    def effective(part: np.ndarray | float) -> float:
+        return (a * part).sum() ** 2 / ((a * part) ** 2).sum()
+
     precision = statistics.average_precision(score, relevant)
     for statistic, expected in (
-        (statistics.mean(score), effective(a)),
-        (statistics.ratio(score * inside, inside / 1.0), effective(a * inside)),
-        (statistics.area_under_roc(score, relevant), min(effective(a * relevant), effective(a * (1 - relevant)))),
-        (statistics.within(precision, inside), effective(a * relevant * inside)),
+        (statistics.mean(score), effective(1)),
+        (statistics.ratio(score * inside, inside / 1.0), effective(inside)),
+        (statistics.area_under_roc(score, relevant), min(effective(relevant), effective(1 - relevant))),
+        (statistics.within(precision, inside), effective(relevant * inside)),
     ):
         found = estimate_statistic(rounds, statistic, "lur")
-        assert found.effective == pytest.approx(expected, rel=1e-12)
-        assert found.degrees_of_freedom == pytest.approx(expected - 1, rel=1e-12)
+        assert (found.effective, found.degrees_of_freedom) == pytest.approx((expected, expected - 1), rel=1e-12)
     found = estimate_mean(rounds, score, "lur_difference", score)
-    assert found.degrees_of_freedom == pytest.approx(effective(a) - 1, rel=1e-12)
+    assert found.degrees_of_freedom == pytest.approx(effective(1) - 1, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["lur", "aiipw_ratio"])
-@pytest.mark.parametrize("kind", ["ratio", "AUC", "AP"])
+@pytest.mark.parametrize(("name", "kind"), [("lur", "AUC"), ("aiipw_ratio", "ratio")])
 def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) -> None:
     rounds = one_round(np.random.default_rng(17).normal(size=40), 15)
     one = np.where(np.arange(40) == np.flatnonzero(rounds.drawn)[3], 1.0, 0.0)
@@ -260,19 +248,6 @@ def test_areas_are_those_of_scikit_learn(seed: int) -> None:
     assert statistics.average_precision(score, relevant)(weights).value == pytest.approx(ap, abs=1e-12)
 
 
-def test_one_class_leaves_an_area_undefined() -> None:
-    rounds = one_round(np.arange(10.0), 4)
-    for statistic in (
-        statistics.area_under_roc(rounds.score, np.ones(10)),
-        statistics.area_under_roc(rounds.score, np.zeros(10)),
-        statistics.average_precision(rounds.score, np.zeros(10)),
-        statistics.ratio(np.ones(10), np.zeros(10)),
-    ):
-        found = estimate_statistic(rounds, statistic, "aiipw")
-        assert np.isnan([found.value, found.standard_error, found.degrees_of_freedom]).all()
-        assert found.effective == 0
-
-
 SCORE = np.arange(6.0)
 
 
@@ -289,9 +264,9 @@ def test_bad_arguments() -> None:
             estimate_mean(once, VALUES, "aiipw", bandwidth=wrong)
 
 
-@pytest.mark.parametrize("name", LUR_FAMILY)
-def test_a_lonely_label_has_no_standard_error(name: str) -> None:
-    assert np.isnan(estimate_mean(one_round(SCORE, 1), VALUES, name, MODEL).standard_error)
+def test_a_lonely_label_has_no_standard_error() -> None:
+    for name in LUR_FAMILY:
+        assert np.isnan(estimate_mean(one_round(SCORE, 1), VALUES, name, MODEL).standard_error)
 
 
 def all_pairs(score: np.ndarray, bandwidth: float) -> np.ndarray:
