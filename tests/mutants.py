@@ -234,20 +234,22 @@ bets: the upper end at the level of both [test_bets]
     _end(draws.mirrored, stakes, alpha / 2) => _end(draws.mirrored, stakes, alpha)
 holm: all hypotheses count as if nothing were rejected [test_bets]
     np.arange(evidence.shape[-1], 0, -1) => evidence.shape[-1]
-foresight: growth without its half [test_foresight]
+foresight: growth without its half [stopping/test_verdicts]
     bet * score - 0.5 * bet**2 => bet * score - bet**2
-foresight: caps from the wrong sides [test_foresight]
+foresight: caps from the wrong sides [stopping/test_verdicts]
     (1.0, ahead.down) if claim.above else (-1.0, ahead.up) => (1.0, ahead.up) if claim.above else (-1.0, ahead.down)
-foresight: one claim is enough for a verdict [test_foresight]
-    proved &= _proved( => proved = _proved(
+foresight: one claim is enough for a verdict [stopping/test_verdicts]
+    done |= np.all([ => done |= np.any([
 units: half of what a label is worth [test_sequence]
-    weight * seen.form.values[label] => weight * seen.form.values[label] / 2
-verdict: the first ranker at the level of both sides [test_verdict]
-    FIRST: excluded(draws, stakes, apart, alpha / 2) => FIRST: excluded(draws, stakes, apart, alpha)
-gate: a pass at the level of both sides [answers/test_gate]
-    PASS: excluded(draws, proof.stakes, above, alpha / 2) => PASS: excluded(draws, proof.stakes, above, alpha)
-gate: a fail at the level of both sides [answers/test_gate]
-    proof.stakes, -below, alpha / 2) => proof.stakes, -below, alpha)
+    np.where(label >= 0, weight * form.values[label] => np.where(label >= 0, weight / 2 * form.values[label]
+verdict: each claim at the level of both sides [answers/test_verdict]
+    proved_after(claim, proof, alpha / 2) => proved_after(claim, proof, alpha)
+gate: each outcome at the level of both sides [answers/test_gate]
+    proved_after(claim, proof, alpha / 2) => proved_after(claim, proof, alpha)
+verdict: what is false for certain stays [stopping/test_verdicts]
+    kept = not any(refuted(claim, draws) for claim in claims) => kept = True
+verdict: a claim on new queries as if they were the pool's [test_population]
+    claim.value + (apart if claim.above else -apart) => claim.value
 gate: an interval that few queries carry decides at the end [answers/test_gate]
     state.judged == state.drawn and not state.population.enough => False
 new queries: any number of them may differ [test_new_queries]
@@ -259,7 +261,7 @@ new queries: t without the skewness [test_new_queries]
 new queries: the wrong tail is long [test_new_queries]
     if skewness > 0 else Tails(far, 1.0, degrees) => if skewness < 0 else Tails(far, 1.0, degrees)
 verdict: the intervals of all pairs at the level of one [test_verdict]
-    interval(proof.draws, proof.stakes, alpha / len(proofs)) => interval(proof.draws, proof.stakes, alpha)
+    interval(draws, proof.stakes, alpha / len(proofs)) => interval(draws, proof.stakes, alpha)
 until known: the value on the other side of the truth [test_outlook]
     float(draws.base[-1]) - difference => float(draws.base[-1]) + difference
 until known: errors of the model as it expects them [test_outlook]
@@ -267,7 +269,7 @@ until known: errors of the model as it expects them [test_outlook]
 clocks: uniform for exponential [test_clocks]
     np.asarray(-np.log(np.minimum((bits => np.asarray((np.minimum((bits
 verdict: within the margin at the near end [test_boundaries]
-    np.abs(value) + half_width <= margin => np.abs(value) - half_width <= margin
+    Claim(-edge, True, True), Claim(edge, False, True) => Claim(-edge, False, True), Claim(edge, True, True)
 look ahead: the estimate is taken for the truth [test_boundaries]
     now.value[0] + np.sqrt(variance) * rng => now.value[0] + 0 * rng
 error curve: 1/ψ for 1/ψ − 1 [test_error_curve]
@@ -396,9 +398,9 @@ cut plans: a plan that was cut twice says what the second began with [plans/answ
 order of documents: later rounds come among the earlier [plans/answers/test_gaps]
     place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
-    np.argsort(place[own], kind => np.argsort(pool.query_of_document[own], kind
+    np.argsort(place[order], kind => np.argsort(pool.query_of_document[order], kind
 sequence: waits for a document that is judged [test_sequence answers/test_status]
-    self.source.named(first[self.label[first] < 0][0]) => self.source.named(first[0])
+    lacking = wanted[self.label[wanted] < 0] => lacking = wanted[:1]
 sequences: what is drawn is paid again [test_looks]
     - prices.spent(drawn)).sum() => ).sum()
 parts: the first parts are as probable as the whole [test_parts]

@@ -47,7 +47,7 @@ from tqdm import tqdm
 from pt_active import Plan
 from pt_active.inference.estimators import Controls, estimator_named, scale_of
 from pt_active.inference.replay import Population
-from pt_active.inference.stopping.boundaries import half_widths
+from pt_active.inference.stopping.looks import half_widths
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE

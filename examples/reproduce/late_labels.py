@@ -9,7 +9,7 @@ right what the first one did.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -54,7 +54,7 @@ class Campaign:
     @property
     def size(self) -> int:
         """How many documents come."""
-        return len(self.sequence.source.order.documents)
+        return len(self.sequence.order)
 
     def raised(self, some: np.ndarray) -> np.ndarray:
         """int64[N], the labels of a judge who grades some documents too high."""
@@ -74,7 +74,8 @@ class Campaign:
 
     def winner(self, label: np.ndarray, alpha: float) -> bool:
         """Whether a look at these labels, -1 where there is none, names a winner."""
-        proof = replace(self.sequence, label=label).proof(Contrast(0, 1), alpha)
+        tables = self.sequence.tables
+        proof = sequence_of(tables, label, tables.measure).proof(Contrast(0, 1), alpha)
         return any(excluded(side, proof.stakes, 0.0, alpha / 2) >= 0 for side in (proof.draws, proof.draws.mirrored))
 
 
@@ -87,7 +88,7 @@ def campaigns(plan: Plan, qrels: pd.DataFrame, repetitions: int, seed: int) -> I
         again = reordered(tables, rng)
         sequence = sequence_of(again, np.full(len(label), -1), tables.measure)
         place = np.full(len(label), len(label))
-        order = sequence.source.order.documents
+        order = sequence.order
         place[order] = np.arange(len(order))
         yield Campaign(sequence, place, label, ranks[0] < ranks[1], pool.max_grade, rng)
 

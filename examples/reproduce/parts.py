@@ -36,8 +36,7 @@ from tqdm import tqdm
 from pt_active.frames.columns import ranker_names
 from pt_active.inference.documents import expected_variance
 from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
-from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
-from pt_active.inference.stopping.looks import MIN_LABELS, PLANNED_LOOKS
+from pt_active.inference.stopping.looks import MIN_LABELS, PLANNED_LOOKS, half_widths, spending_boundary
 from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
 from pt_active.sampling.parts import first_parts, leaning, parts_of

@@ -12,8 +12,9 @@ from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.draws import Draws, Units
+from pt_active.inference.stopping.verdicts import Proof
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
+from pt_active.plans.answers.sequence import UnitSequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.sampling.successive import priorities_of
 
@@ -81,8 +82,7 @@ def sequences(
 
 
 def _queries(sequence: UnitSequence) -> np.ndarray:
-    order = sequence.source.order
-    return sequence.source.tables.pool.query_of_document[order.documents[order.ends - 1]]
+    return sequence.tables.pool.query_of_document[sequence.order[sequence.ends - 1]]
 
 
 def ever_excluded(draws: Draws, proof: Proof, truth: float, alpha: float) -> bool:

@@ -18,8 +18,8 @@ from pt_active.inference.new_queries import POPULATIONS, THESE
 from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames
+from pt_active.plans.answers.gaps import labels_so_far
 from pt_active.plans.answers.looks import USUAL, looks_asked
-from pt_active.plans.answers.status_of_plan import labels_so_far
 from pt_active.plans.making.judgments import qrels_of
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan

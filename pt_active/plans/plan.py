@@ -25,7 +25,6 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.forecast import Forecast, foreseen, level_chosen, level_told
-from pt_active.plans.answers.gaps import labels_and_said
 from pt_active.plans.answers.gate import (
     NON_INFERIOR,
     Gate,
@@ -39,13 +38,13 @@ from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan, with_worst_case
 from pt_active.plans.answers.looks import USUAL, Question, looks_asked
-from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
+from pt_active.plans.answers.pairwise import PairStatus, pair_status
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.differences import budget_table
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import missing_policy, plan_status, with_worst
+from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.making.documents import extended, first_round
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import Kept, PlanTables
@@ -56,7 +55,6 @@ from pt_active.plans.making.pool import Pool, graded_frame, graded_pool, traffic
 from pt_active.plans.making.queries import (
     DESIGN,
     extended_by_queries,
-    has_order,
     in_drawing_order,
     plan_of_queries,
 )
@@ -490,21 +488,14 @@ class Plan(Kept[PlanTables]):
                 need.
         """
         every = len(self.rankers) > 2 and first is None and second is None
-        looks = looks_asked(self.tables, looks)
-        policy = missing_policy(missing, looks)
-        records = records_given(qrels, records)
-        labels, said, given = labels_and_said(self.tables, qrels, records, policy)
-        if every:
-            check_pairs_asked(looks, margin)
         pair: tuple[int, ...] = (0, 1)[: len(self.rankers)]
         if not every and len(self.rankers) > 1:
             pair = named_pair(self.rankers, first, second, or_all=False)
-        question = Question(pair, self.measure, looks, margin, confidence, policy != "error", queries, clusters)
+        looks = looks_asked(self.tables, looks)
+        question = Question(pair, self.measure, looks, margin, confidence, missing, queries, clusters)
+        ask = pair_status if every else plan_status
         with working("looking at the labels"):
-            if every:
-                return pair_status(self.tables, labels, question, records).with_said(said, given)
-            state = plan_status(self.tables, labels, question, records).with_said(said, given)
-            return with_worst(state, self.tables, as_qrels(qrels, records), question, records)
+            return ask(self.tables, qrels, question, records_given(qrels, records))
 
     def gate(
         self,
@@ -539,25 +530,15 @@ class Plan(Kept[PlanTables]):
                 time need, or one of the two was added by `with_rankers`.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
-        looks = looks_asked(self.tables, looks)
-        policy, pair = missing_policy(missing, looks), named_pair(self.rankers, first, second, or_all=False)
-        records = records_given(qrels, records)
+        looks, pair = looks_asked(self.tables, looks), named_pair(self.rankers, first, second, or_all=False)
         # Where the plan never asks, the model alone would decide.
         if later := {self.rankers[each] for each in pair} & set(self.tables.manifest.later_rankers):
             raise ValueError(
                 f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
                 "it, and a new plan with the two rankers decides"
             )
-        if looks is None and self.tables.manifest.cut and not has_order(self.tables):
-            raise ValueError(
-                "the plan was cut to what is judged, so a look at its end is one of many: ask the plan that was drawn, "
-                'after each of its parts, looks="obrien-fleming", or once all is judged'
-            )
-        labels, said, given = labels_and_said(self.tables, qrels, records, policy)
-        question = Question(pair, self.measure, looks, None, confidence, policy != "error", meant, clusters)
-        gate = gate_of(self.tables, labels, question, asked, records).with_said(said, given)
-        worst = with_worst(gate.status, self.tables, as_qrels(qrels, records), question, records)
-        return dataclasses.replace(gate, status=worst)
+        question = Question(pair, self.measure, looks, None, confidence, missing, meant, clusters)
+        return gate_of(self.tables, qrels, question, asked, records_given(qrels, records))
 
     def report(
         self,

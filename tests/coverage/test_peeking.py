@@ -11,9 +11,8 @@ import pytest
 from scipy import stats
 
 from pt_active.inference.replay import Method, Population, Repetitions, replay, share_error
-from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import PLANNED_LOOKS
+from pt_active.inference.stopping.looks import PLANNED_LOOKS, half_widths, spending_boundary
 from pt_active.relevance.moments import Moments
 
 

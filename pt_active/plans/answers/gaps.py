@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
-from pt_active.frames.qrels import checked_qrels, label_columns, whole_labels
+from pt_active.frames.qrels import checked_qrels, known_labels, label_columns, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.queries import has_order, place_of
-from pt_active.plans.making.sampled import wanted_documents
+from pt_active.plans.making.sampled import strays_told, wanted_documents
 from pt_active.relevance.measures import check_minus_ones
 
 NO_LABEL = "no label"
@@ -44,62 +44,75 @@ def in_words(gaps: Iterable[Gap]) -> str:
     return named if len(listed) <= _MAX_NAMED else f"{named}, … ({how_many('document', len(listed))} in all)"
 
 
-class Said(NamedTuple):
-    """What is known of labels beside their values."""
+class LabelsSoFar(NamedTuple):
+    """The labels of a plan's documents, int64[N], -1 where there is none, and what is known of them."""
 
-    gaps: tuple[Gap, ...]
-    due: int = 0
-    changed: int = 0
-
-
-def said_of(
-    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None, at_once: bool = False
-) -> Said:
-    """What is known of the labels of a plan beside their values.
-
-    ``at_once`` says that all documents without a label were passed over if the plan has no order.
-    """
-    keys, label = tables.pool.keys, whole_labels(tables.pool.keys, checked_qrels(qrels))
-    place = place_of(tables)
-    lacking = wanted_documents(tables) & np.isfinite(place) & (label < 0)
-    passed: dict[tuple[str, str], tuple[str, str]] = {}
-    if records is None:
-        last = place[(label >= 0) & np.isfinite(place)].max(initial=-np.inf)
-        rows = np.flatnonzero(lacking & ((place <= last) if at_once and not has_order(tables) else (place < last)))
-    else:
-        passed = _passed_over(records)
-        pairs = zip(keys["qid"], keys["docno"], strict=True)
-        rows = np.flatnonzero(lacking & np.fromiter((pair in passed for pair in pairs), bool, len(lacking)))
-    found = keys.iloc[rows[np.argsort(place[rows], kind="stable")]][["qid", "docno"]].itertuples(index=False, name=None)
-    gaps = tuple(Gap(qid, docno, *passed.get((qid, docno), ("", NO_LABEL))) for qid, docno in found)
-    return Said(gaps) if records is None else Said(gaps, len(waiting_of(records)), len(changed_of(records)))
+    label: np.ndarray  # As they count: with grade 0 for gaps if that is asked for
+    given: np.ndarray  # As they were given
+    known: dict[str, Any]  # The fields of `Status` on labels beside their values
 
 
-def _passed_over(records: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
-    """Document that nobody judged → who passed it over and how, of the latest records of each annotator."""
-    last = latest(checked_records(records))
-    judged = (last["status"] == JUDGED).groupby([last["qid"], last["docno"]]).transform("any")
-    last = last[~judged.astype(bool)]
-    passed: dict[tuple[str, str], tuple[str, str]] = {}
-    columns = ["qid", "docno", "annotator", "status"]
-    for qid, docno, annotator, status in last[columns].itertuples(index=False, name=None):
-        before, worse = passed.get((qid, docno), ("", ""))
-        # One who says that nobody can judge it weighs more than one who left it to others.
-        passed[qid, docno] = (", ".join(filter(None, [before, annotator])), max(worse, status))
-    return passed
+def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
+    """int64[N], the label of each document of the pool; -1 where there is none."""
+    return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
 
 
-def filled(qrels: pd.DataFrame, gaps: Iterable[Gap]) -> pd.DataFrame:
+def read_labels(
+    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None, policy: str | None = None
+) -> LabelsSoFar:
+    """Check labels or records, and find the gaps; the policy "nonrelevant" fills these."""
+    labels = as_qrels(qrels, records)
+    check_minus_ones(tables.measure, label_columns(labels)["label"])
+    labels = checked_qrels(labels, tables.pool.max_grade)
+    given, fill = labels_so_far(tables, labels), policy == "nonrelevant"
+    rows, gaps = _gaps(tables, given, records, fill)
+    known: dict[str, Any] = {"unknown": strays_told(tables, labels, given)}
+    known |= {"filled": len(gaps)} if fill else {"blocked": gaps}
+    if records is not None:
+        known |= {"due": len(waiting_of(records)), "changed": len(changed_of(records))}
+    label = given.copy()
+    label[rows] = 0 if fill else -1
+    return LabelsSoFar(label, given, known)
+
+
+def filled(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None) -> pd.DataFrame:
     """The labels with grade 0 for the gaps."""
-    added = pd.DataFrame([(each.qid, each.docno, 0) for each in gaps], columns=["qid", "docno", "label"])
+    label = whole_labels(tables.pool.keys, checked_qrels(qrels))
+    rows, _ = _gaps(tables, label, records, at_once=False)
+    added = tables.pool.keys.iloc[rows][["qid", "docno"]].assign(label=0)
     return pd.concat([qrels[["qid", "docno", "label"]], added], ignore_index=True) if len(added) else qrels
 
 
-def labels_and_said(
-    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None, policy: str | None
-) -> tuple[pd.DataFrame, Said, bool]:
-    """The labels, what is known of them, and whether the documents that were passed over have got grade 0."""
-    labels, given = as_qrels(qrels, records), policy == "nonrelevant"
-    check_minus_ones(tables.measure, label_columns(labels)["label"])
-    said = said_of(tables, labels, records, at_once=given)
-    return filled(labels, said.gaps) if given else labels, said, given
+def _gaps(
+    tables: PlanTables, label: np.ndarray, records: pd.DataFrame | None, at_once: bool
+) -> tuple[np.ndarray, tuple[Gap, ...]]:
+    """The documents that were passed over, int64[g], in the order in which they come, and what is known of each.
+
+    ``at_once`` says that all documents without a label were passed over if the plan has no order.
+    """
+    keys, place, passed = tables.pool.keys, place_of(tables), _passed_over(records)
+    lacking = wanted_documents(tables) & np.isfinite(place) & (label < 0)
+    if records is not None:
+        skipped = keys.set_index(["qid", "docno"]).index.isin(list(passed))
+    elif at_once and not has_order(tables):
+        skipped = np.ones(len(label), dtype=bool)
+    else:
+        skipped = place < place[(label >= 0) & np.isfinite(place)].max(initial=-np.inf)
+    rows = np.flatnonzero(lacking & skipped)
+    rows = rows[np.argsort(place[rows], kind="stable")]
+    found = keys.iloc[rows][["qid", "docno"]].itertuples(index=False, name=None)
+    return rows, tuple(Gap(qid, docno, *passed.get((qid, docno), ("", NO_LABEL))) for qid, docno in found)
+
+
+def _passed_over(records: pd.DataFrame | None) -> dict[tuple[str, str], tuple[str, str]]:
+    """Document that nobody judged → who passed it over and how, of the latest records of each annotator."""
+    if records is None:
+        return {}
+    last = latest(checked_records(records))
+    judged = (last["status"] == JUDGED).groupby([last["qid"], last["docno"]]).transform("any")
+    # One who says that nobody can judge it weighs more than one who left it to others.
+    found = last[~judged.astype(bool)].groupby(["qid", "docno"], sort=False)
+    passed = {}
+    for (qid, docno), some in found:
+        passed[str(qid), str(docno)] = ", ".join(filter(None, some["annotator"])), some["status"].max()
+    return passed

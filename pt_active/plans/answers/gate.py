@@ -9,28 +9,13 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import within
-from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.new_queries import NEW, POPULATIONS, THESE, check_population
-from pt_active.inference.stopping.bets import excluded
-from pt_active.inference.stopping.foresight import Claim
-from pt_active.inference.stopping.looks import ALWAYS
-from pt_active.inference.ties import difference
+from pt_active.inference.stopping.looks import ALWAYS, Claim, Goal
 from pt_active.plans.answers.basis import TOO_FEW
-from pt_active.plans.answers.gaps import Said
-from pt_active.plans.answers.labelled_plan import Point, points_so_far
-from pt_active.plans.answers.looks import PartsInOrder, Question, Rounds, growing
-from pt_active.plans.answers.sequence import Proof, UnitSequence, sequence_of
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.status import ADD_QUERIES, Status
-from pt_active.plans.answers.status_of_plan import (
-    foreseen,
-    labels_so_far,
-    status_of,
-    status_of_looks,
-    with_strays,
-)
-from pt_active.plans.answers.verdict import Prospect, prospect_of, verdict_of
+from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
 
 OUTCOMES = PASS, FAIL, UNRESOLVED = "pass", "fail", "unresolved"
@@ -61,9 +46,11 @@ class Rule(NamedTuple):
         return -self.margin if self.name == NON_INFERIOR else self.margin
 
     @property
-    def allows_equality(self) -> bool:
-        """Whether a difference that is known to be exactly the threshold passes."""
-        return self.name == NON_INFERIOR
+    def goal(self) -> Goal:
+        """What has to be shown to pass or to fail; a non-inferior difference may be exactly the threshold."""
+        equal = self.name == NON_INFERIOR
+        passes, fails = Claim(self.threshold, True, equal), Claim(self.threshold, False, not equal)
+        return Goal({PASS: (passes,), FAIL: (fails,)})
 
     def of_candidate(self, outcome: str, baseline: str) -> str:
         """What the candidate is if that is the outcome, in words."""
@@ -80,21 +67,23 @@ class Gate(Printed):
     """Whether a candidate may replace a baseline.
 
     Attributes:
-        status: What the labels so far say about the difference, candidate minus baseline. What it foresees is the
-            decision of the gate, and its ``resolution`` is not read.
+        status: What the labels so far say about the difference, candidate minus baseline. Its ``resolution``, and what
+            it foresees, is the decision of the gate.
         rule: What the candidate has to be.
-        outcome: ``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``.
-        decided_at: What had been spent when it was proved; None while unresolved.
     """
 
     status: Status
     rule: Rule
-    outcome: str
-    decided_at: float | None
 
-    def with_said(self, said: Said, given: bool) -> Gate:
-        """The gate with what is known of the labels, as `Status.with_said`."""
-        return replace(self, status=self.status.with_said(said, given))
+    @property
+    def outcome(self) -> str:
+        """``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``."""
+        return self.status.resolution or UNRESOLVED
+
+    @property
+    def decided_at(self) -> float | None:
+        """What had been spent when it was proved; None while unresolved."""
+        return self.status.resolved_at
 
     @property
     def question(self) -> str:
@@ -165,68 +154,8 @@ def gate_of(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule, records: pd.DataFrame | None = None
 ) -> Gate:
     """The gate by bets, which hold at any time, or by the first look that resolves, after a part or at the end."""
-    qrels = checked_qrels(qrels, tables.pool.max_grade)
-    label = labels_so_far(tables, qrels)
-    (point,) = points_so_far(tables, label, [question.contrast], question.how, records)
-    if question.looks == ALWAYS:
-        gate = _by_bets(sequence_of(tables, label, question.measure, question.bridged), question, rule, point)
-    else:
-        sample = growing(tables, label, question.bridged)
-        gate = _by_looks(sample, question, rule, status_of_looks(sample, question, point, records))
-    return replace(gate, status=with_strays(gate.status, strays_told(tables, qrels, label)))
-
-
-def _by_bets(sequence: UnitSequence, question: Question, rule: Rule, point: Point) -> Gate:
-    proof = sequence.proof(question.contrast, question.level)
-    outcome, draws = (UNRESOLVED, 0) if point.refusal else _proved(proof, rule, question.alpha, point.apart)
-    verdict = replace(verdict_of(proof, 0.0, True, question.alpha, point.apart), resolution=0, at=0)
-    claims = [[Claim(rule.threshold + point.apart, True)], [Claim(rule.threshold - point.apart, False)]]
-
-    def prospect() -> Prospect:
-        return prospect_of(proof, verdict, point, claims, question.alpha)
-
-    ahead = foreseen(sequence, point, outcome != UNRESOLVED, prospect)
-    state = status_of(sequence, question, proof, verdict, point, ahead)
-    decided_at = None if outcome == UNRESOLVED else float(sequence.paid[draws])
-    return Gate(state, rule, outcome, decided_at)
-
-
-def _by_looks(sample: UnitSequence | Rounds, question: Question, rule: Rule, state: Status) -> Gate:
-    state = replace(state, resolution=None, resolved_at=None)
-    looks = [(state.low, state.high, state.spent)]
-    if question.looks is not None and isinstance(sample, PartsInOrder):
-        past, _ = sample.looks(question)
-        wide = past.half_width + state.apart
-        looks = list(zip(past.value - wide, past.value + wide, past.cost.tolist(), strict=True))
-    elif state.judged == state.drawn and not state.population.enough:
-        return Gate(replace(state, low=np.nan, high=np.nan, refusal=TOO_FEW), rule, UNRESOLVED, None)
-    found = [(_outcome(rule, low, high), cost) for low, high, cost in looks]
-    outcome, at = next((each for each in found if each[0] != UNRESOLVED), (UNRESOLVED, None))
-    return Gate(state, rule, outcome, at)
-
-
-def _proved(proof: Proof, rule: Rule, alpha: float, apart: float) -> tuple[str, int]:
-    """What the draws so far prove, and how many of them it took; what is known for certain comes first."""
-    draws, close = proof.draws, proof.draws.rounding
-    above, below = rule.threshold + apart, rule.threshold - apart
-    if rule.allows_equality:
-        certain = {PASS: draws.least >= above - close, FAIL: draws.most < below - close}
-    else:
-        certain = {PASS: draws.least > above + close, FAIL: draws.most <= below + close}
-    known = {outcome: int(so.argmax()) for outcome, so in certain.items() if so.any()}
-    bets = {
-        PASS: excluded(draws, proof.stakes, above, alpha / 2),
-        FAIL: excluded(draws.mirrored, proof.stakes, -below, alpha / 2),
-    }
-    proved = {outcome: at for outcome, at in bets.items() if at >= 0 and known.keys() <= {outcome}}
-    proved |= {outcome: min(at, proved.get(outcome, at)) for outcome, at in known.items()}
-    first = min(proved, key=lambda outcome: proved[outcome], default=UNRESOLVED)
-    return first, proved.get(first, 0)
-
-
-def _outcome(rule: Rule, low: float, high: float) -> str:
-    """What an interval decides."""
-    above, below = difference(low, rule.threshold), difference(high, rule.threshold)
-    passes = above > 0 or (rule.allows_equality and above == 0)
-    fails = below < 0 or (not rule.allows_equality and below == 0)
-    return PASS if passes else FAIL if fails else UNRESOLVED
+    state = plan_status(tables, qrels, replace(question, aimed_at=rule.goal), records)
+    if question.looks is None and state.judged == state.drawn and not state.population.enough:
+        state = replace(state, refusal=TOO_FEW, low=np.nan, high=np.nan, resolution=None, resolved_at=None)
+        state = replace(state, chance=np.nan, further=np.nan, needed=np.nan)
+    return Gate(state, rule)

@@ -1,4 +1,4 @@
-"""How far is a plan judged whose units count as a whole, and what did looks after its parts show [theory 10, 19]?"""
+"""What is asked while labels come in, and what do looks show that count parts or rounds as a whole [theory 10, 19]?"""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.checks import level, positive
+from pt_active.frames.qrels import check_policy
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
-from pt_active.inference.rounds import judged_before
-from pt_active.inference.stopping.boundaries import spending_boundary
-from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import ALWAYS, MIN_LABELS, PLANNED, PLANNED_LOOKS, Looks
-from pt_active.plans.answers.forecast import foreseen, method_of
+from pt_active.inference.rounds import Round, judged_before
+from pt_active.inference.stopping.looks import (
+    ALWAYS,
+    MIN_LABELS,
+    PLANNED,
+    PLANNED_LOOKS,
+    Goal,
+    Looks,
+    spending_boundary,
+)
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
 from pt_active.plans.answers.sequence import UnitSequence, everything_of, sequence_of
@@ -38,9 +44,14 @@ at the end for others."""
 def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
     """The looks that are meant for a plan; raises if there are none such."""
     if looks == USUAL:
-        return PLANNED if in_parts(tables) else ALWAYS if has_order(tables) else None
+        looks = PLANNED if in_parts(tables) else ALWAYS if has_order(tables) else None
     if looks not in (None, ALWAYS, PLANNED):
         raise ValueError(f"unknown looks {looks!r}; it is one of {ALWAYS}, {PLANNED}, or None for the end alone")
+    if looks is None and tables.manifest.cut and not has_order(tables):
+        raise ValueError(
+            "the plan was cut to what is judged, so a look at its end is one of many: ask the plan that was drawn, "
+            f'after each of its parts, looks="{PLANNED}", or once all is judged'
+        )
     if looks == ALWAYS and tables.rounds and not has_order(tables):
         at_parts = f', after each of its parts looks="{PLANNED}"' if in_parts(tables) else ""
         other = ', or make a plan with design="successive"' if has_rank_form(tables.measure) else ""
@@ -60,7 +71,8 @@ def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
 class Question:
     """What a status answers: of which ranker or pair, by which looks, margin and level, for which queries.
 
-    ``bridged`` says whether gaps are, and ``pairs`` how many pairs share the level.
+    ``missing`` is the policy for gaps, where None assumes the worst case; ``pairs`` is how many pairs share the level,
+    and ``aimed_at`` what is to be shown if it is not which of two is better, or how good one is.
     """
 
     pair: tuple[int, ...]
@@ -68,13 +80,18 @@ class Question:
     looks: str | None
     margin: float | None
     confidence: float
-    bridged: bool = True
+    missing: str | None = None
     queries: str = THESE
     clusters: str | None = None
     pairs: int = 1
+    aimed_at: Goal | None = None
 
     def __post_init__(self) -> None:
         level("confidence", self.confidence)
+        if self.missing is not None:
+            check_policy(self.missing)
+        elif self.looks is None:
+            object.__setattr__(self, "missing", "error")
         if self.margin is not None:
             positive("margin", self.margin)
         if len(self.pair) == 1 and self.margin is None:
@@ -89,6 +106,16 @@ class Question:
     def contrast(self) -> Contrast:
         """The first ranker minus the second, or the only one."""
         return Contrast(*self.pair)
+
+    @property
+    def goal(self) -> Goal:
+        """What has to be shown for a verdict."""
+        return self.aimed_at or Goal.of(self.margin, self.compared)
+
+    @property
+    def bridged(self) -> bool:
+        """Whether what comes after a gap counts."""
+        return self.missing != "error"
 
     @property
     def how(self) -> How:
@@ -111,22 +138,15 @@ class Question:
         return self.level * (SHARE_OF_LABELS if self.queries == NEW else 1)
 
 
-def growing(tables: PlanTables, label: np.ndarray, bridged: bool = False) -> UnitSequence | Rounds:
-    """The units of a plan as they become judged, which all its rankers and pairs share.
-
-    ``bridged`` says whether parts count in which a few labels lack; the worst case of these is assumed.
-    """
+def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitSequence | Rounds:
+    """The units of a plan as they become judged, which all its rankers and pairs share."""
+    if question.looks == ALWAYS:
+        return sequence_of(tables, label, question.measure, question.bridged)
     if in_parts(tables):
-        return PartsInOrder(tables, label, bridged)
+        return PartsInOrder(tables, label, question.bridged)
     if has_order(tables) or not tables.rounds:
         return sequence_of(tables, label, tables.measure, bridged=False)
-    return Rounds(tables, label)
-
-
-def curve_of(tables: PlanTables) -> ErrorCurve | None:
-    """The errors of larger samples of the same kind, as the grade model expects them; None if none is larger."""
-    forecast = foreseen(tables)
-    return None if forecast is None else forecast.curve(method_of(tables.manifest.arguments))[0]
+    return Rounds(tables, label, bridged=False)
 
 
 class Rounds:
@@ -135,60 +155,51 @@ class Rounds:
     They count once they are judged as a whole, in their order; all rankers and pairs of a plan share them.
 
     Attributes:
-        unit: What one is called.
-        spent: float64[n], what the first ones cost together.
+        samples: The rounds of which each sample consists.
+        documents: bool[n, N], which documents they have.
+        spent: float64[n], what they cost.
         reach: How many of them count.
         open: How many of these have gaps.
     """
 
     unit = "round"
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool = False) -> None:
+    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool) -> None:
         self.tables, self.label = tables, label
         self.samples = self._samples()
-        self.reach, self.open = self._judged(bridged)
+        self.documents = np.array([judged_before(each) for each in self.samples])
         self.spent = np.array([sum(each.sample.spent for each in some) for some in self.samples])
+        # The one with gaps, documents before the last part with labels, counts if few sets of labels complete it, since
+        # all of these are tried.
+        lacking = self.documents & (label < 0)
+        begun = int(np.argmax((self.documents & (label >= 0)).sum(axis=1)))
+        gaps = lacking[begun - 1] if bridged and begun else np.zeros(len(label), dtype=bool)
+        number, sets = lacking.sum(axis=1), (tables.pool.max_grade + 1.0) ** lacking.sum(axis=1)
+        self.reach = int((~(lacking & ~gaps).any(axis=1) & (sets <= _MAX_COMPLETIONS)).sum())
+        self.open = int(np.count_nonzero(np.diff(number[: self.reach], prepend=0)))
 
-    def _samples(self) -> list[list[Any]]:
+    def _samples(self) -> list[list[Round]]:
         return list(accumulate([each] for each in self.tables.rounds))
-
-    def first(self, number: int) -> np.ndarray:
-        """bool[N], the documents of the first ones."""
-        return judged_before(self.samples[number - 1]) if number else np.zeros(len(self.label), dtype=bool)
 
     def named(self, number: int) -> str:
         """One in words."""
         return f"{self.unit} {number + 1}"
 
-    def _judged(self, bridged: bool) -> tuple[int, int]:
-        """How many of the samples count, and how many of these have gaps: documents before the last part with labels.
-
-        The one with gaps counts if few sets of labels complete it, since all of them are tried.
-        """
-        first = [judged_before(each) for each in self.samples]
-        lacking = [each & (self.label < 0) for each in first]
-        begun = int(np.argmax([(each & (self.label >= 0)).sum() for each in first]))
-        gaps = lacking[begun - 1] if bridged and begun else np.zeros_like(first[0])
-        grades = self.tables.pool.max_grade + 1
-        few = [not (each & ~gaps).any() and grades ** int(each.sum()) <= _MAX_COMPLETIONS for each in lacking]
-        reach = int(np.sum(few))
-        return reach, int(np.count_nonzero(np.diff([each.sum() for each in lacking[:reach]], prepend=0)))
-
     @cached_property
     def counts(self) -> dict[str, Any]:
         """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
-        label, reach, drawn, judged = self.label, self.reach, len(self.spent), self.reach - self.open
-        wanted, used = self.first(drawn), self.first(reach) & (label >= 0)
-        unpaid = float(self.tables.pool.document_cost[self.first(reach) & (label < 0)].sum())
+        drawn, judged = len(self.spent), self.reach - self.open
+        has, whole = self.label >= 0, self.documents[: self.reach].any(axis=0)
+        unpaid = float(self.tables.pool.document_cost[whole & ~has].sum())
         return {
             "unit": self.unit,
-            "n_judged": int(used.sum()),
-            "left_out": int((wanted & ~used & (label >= 0)).sum()),
+            "n_judged": int((whole & has).sum()),
+            "left_out": int((self.documents[-1] & ~whole & has).sum()),
             "judged": judged,
             "open": self.open,
             "drawn": drawn,
             "waiting": self.named(judged) if judged < drawn else None,
-            "spent": float(self.spent[reach - 1]) - unpaid if reach else 0.0,
+            "spent": float(self.spent[self.reach - 1]) - unpaid if self.reach else 0.0,
             "budget": float(self.spent[-1]),
             "everything": everything_of(self.tables),
         }
@@ -199,17 +210,16 @@ class PartsInOrder(Rounds):
 
     unit = "part"
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool = False) -> None:
+    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool) -> None:
         super().__init__(tables, label, bridged)
         self._known: dict[tuple[int, int], JudgedDocuments] = {}
-        self._found: dict[tuple[object, ...], np.ndarray] = {}
-        expected = np.array([each.expected for (each,) in self.samples])
+        self._found: dict[tuple[int, Contrast], np.ndarray] = {}
         # One unit of information is what the whole sample expects; it is infinite if all that matters is judged.
-        unit = float(tables.rounds[0].expected)
+        expected, unit = np.array([each.expected for (each,) in self.samples]), float(tables.rounds[0].expected)
         with np.errstate(divide="ignore"):
             self.time = (unit if unit > 0 else 1.0) / np.maximum(expected, 0.0)
 
-    def _samples(self) -> list[list[Any]]:
+    def _samples(self) -> list[list[Round]]:
         return [[each] for each in rounds_of_parts(self.tables)]
 
     def named(self, number: int) -> str:
@@ -217,7 +227,7 @@ class PartsInOrder(Rounds):
         if self.open == 0:
             return super().named(number)
         pool, place = self.tables.pool, place_of(self.tables)
-        rows = np.flatnonzero(self.first(self.reach) & (self.label < 0))
+        rows = np.flatnonzero(self.documents[self.reach - 1] & (self.label < 0))
         gap = rows[np.argmin(place[rows])]
         return f"document {pool.docno[gap]} of query {pool.qids[pool.query_of_document[gap]]}"
 
@@ -227,10 +237,11 @@ class PartsInOrder(Rounds):
         Where labels lack, an estimate is the middle of those with all labels that they may have. Its error is NaN if it
         cannot be estimated.
         """
-        for size in range(1, self.reach + 1):
-            if (size, question.pair) not in self._found:
-                self._found[size, question.pair] = self._inferences(size, question)
-        several = [self._found[size, question.pair] for size in range(1, self.reach + 1)]
+        sizes, contrast = range(1, self.reach + 1), question.contrast
+        for size in sizes:
+            if (size, contrast) not in self._found:
+                self._found[size, contrast] = self._inferences(size, contrast, question.measure)
+        several = [self._found[size, contrast] for size in sizes]
         low, high = (np.array([of(each, axis=0) for each in several]).reshape(-1, 3) for of in (np.min, np.max))
         unknown = np.full(len(self.spent) - self.reach, np.nan)
         every = Looks(
@@ -247,34 +258,32 @@ class PartsInOrder(Rounds):
     def _critical(self, alpha: float) -> np.ndarray:
         """float64[L], the critical values; infinite at few labels, and where nothing is left to chance."""
         share = np.arange(1, PLANNED_LOOKS + 1) / PLANNED_LOOKS
-        labels = np.array([self.first(number).sum() for number in range(1, PLANNED_LOOKS + 1)])
-        looked = np.isfinite(self.time) & ((labels >= MIN_LABELS) | (share == 1))
+        looked = np.isfinite(self.time) & ((self.documents.sum(axis=1) >= MIN_LABELS) | (share == 1))
         critical = np.full(PLANNED_LOOKS, np.inf)
         if looked.any():
             critical[looked] = spending_boundary(share[looked], self.time[looked], alpha)
         return critical
 
-    def _inferences(self, parts: int, question: Question) -> np.ndarray:
-        """float64[C, 3], what `_inference` says with each set of labels that completes the first parts."""
-        label = np.where(self.first(parts), self.label, -1)
-        rows = np.flatnonzero(self.first(parts) & (label < 0))
-        found = []
+    def _inferences(self, parts: int, contrast: Contrast, measure: irm.Measure) -> np.ndarray:
+        """float64[C, 3]: estimate, error and degrees of freedom with each set of labels that completes first parts."""
+        documents = self.documents[parts - 1]
+        label, rows = np.where(documents, self.label, -1), np.flatnonzero(documents & (self.label < 0))
+        how, found = How(measure, ESTIMATOR, replays=False), []
         for number, grades in enumerate(product(range(self.tables.pool.max_grade + 1), repeat=len(rows))):
             label[rows] = grades
-            found.append(self._inference((parts, number), label, question))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                measured = self._judged((parts, number), label, how).measured(contrast, how)
+            fields = inferred(measured, how)
+            error = np.nan if fields["degenerate"] else fields["standard_error"]
+            found.append((measured.value, error, fields["degrees_of_freedom"]))
         return np.array(found)
 
-    def _inference(self, key: tuple[int, int], label: np.ndarray, question: Question) -> tuple[float, float, float]:
-        """Estimate, standard error and degrees of freedom after the first parts, by their labels int64[N]."""
-        how = How(question.measure, ESTIMATOR, replays=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if key not in self._known:
-                found = judged_documents(self.tables, self.samples[key[0] - 1], label.copy(), how)
-                # All looks share what the pool keeps for the next question.
-                pool = next(iter(self._known.values()), found).pool
-                self._known[key] = replace(found, pool=pool)
-            measured = self._known[key].measured(question.contrast, how)
-        fields = inferred(measured, how)
-        error = np.nan if fields["degenerate"] else fields["standard_error"]
-        return measured.value, error, fields["degrees_of_freedom"]
+    def _judged(self, key: tuple[int, int], label: np.ndarray, how: How) -> JudgedDocuments:
+        """The first parts with one set of labels, int64[N], made once for all pairs."""
+        if key not in self._known:
+            found = judged_documents(self.tables, self.samples[key[0] - 1], label.copy(), how)
+            # All looks share what the pool keeps for the next question.
+            pool = next(iter(self._known.values()), found).pool
+            self._known[key] = replace(found, pool=pool)
+        return self._known[key]

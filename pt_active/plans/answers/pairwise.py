@@ -9,20 +9,13 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.progress import bar
-from pt_active.frames.qrels import checked_qrels
-from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.basis import TOO_FEW
-from pt_active.plans.answers.gaps import Said
-from pt_active.plans.answers.labelled_plan import points_so_far
-from pt_active.plans.answers.looks import Question, growing
-from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.gaps import read_labels
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import labels_so_far, status_of, status_of_looks, with_strays
-from pt_active.plans.answers.verdict import pair_verdicts, verdict_of
+from pt_active.plans.answers.status_of_plan import states
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.sampled import strays_told
 from pt_active.showing.printed import Facts, Printed, printed
 
 _MAX_PRINTED = 15  # If there are more pairs, only those that are not settled are printed, up to this number
@@ -56,10 +49,6 @@ class PairStatus(Printed):
     def slowest(self) -> Status:
         """A pair without a verdict; the first pair if all have one."""
         return next((each for each in self.pairs if not each.resolved), self.pairs[0])
-
-    def with_said(self, said: Said, given: bool) -> PairStatus:
-        """The state with what is known of the labels beside their values, as `Status.with_said` takes it."""
-        return replace(self, pairs=tuple(each.with_said(said, given) for each in self.pairs))
 
     @property
     def answer(self) -> str:
@@ -140,13 +129,6 @@ def _ends(state: Status) -> str:
     return f"[{state.low:.4f}, {state.high:.4f}]" if np.isfinite(state.low) else "no interval"
 
 
-def check_pairs_asked(looks: str | None, margin: float | None) -> None:
-    """Raise if the state of all pairs together is asked for with what only that of one pair can have."""
-    for asked, given in (("margin", margin is not None), ("looks", looks is None)):
-        if given:
-            raise ValueError(f"{asked}= is for one pair: pass first= and second=")
-
-
 def pair_status(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None = None
 ) -> PairStatus:
@@ -154,30 +136,10 @@ def pair_status(
 
     For new queries, and after parts, each pair has its share of the level [theory 16]; else verdicts are by Holm.
     """
-    qrels = checked_qrels(qrels, tables.pool.max_grade)
-    label = labels_so_far(tables, qrels)
-    strays = strays_told(tables, qrels, label)
+    for asked, given in (("margin", question.margin is not None), ("looks", question.looks is None)):
+        if given:
+            raise ValueError(f"{asked}= is for one pair: pass first= and second=")
+    labels = read_labels(tables, qrels, records, question.missing)
     several = list(combinations(range(len(tables.pool.names)), 2))
     questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
-    points = points_so_far(tables, label, [each.contrast for each in questions], questions[0].how, records)
-    if question.looks != ALWAYS:
-        sample = growing(tables, label, question.bridged)
-        waiting = bar(list(zip(questions, points, strict=True)), "comparing", unit="pair", delay=1, leave=False)
-        found = (status_of_looks(sample, each, point, records) for each, point in waiting)
-        return PairStatus(tuple(with_strays(each, strays) for each in found), question.confidence)
-    sequence = sequence_of(tables, label, question.measure, question.bridged)
-    proofs = [sequence.proof(each.contrast, each.level) for each in questions]
-    if question.queries == NEW:
-        asked = zip(proofs, questions, points, strict=True)
-        verdicts = [verdict_of(proof, 0.0, True, each.alpha, point.apart) for proof, each, point in asked]
-    else:
-        verdicts = [
-            verdict_of(proof, 0.0, True, each.alpha, point.apart) if point.refusal else verdict
-            for proof, each, point, verdict in zip(
-                proofs, questions, points, pair_verdicts(proofs, 1 - question.confidence), strict=True
-            )
-        ]
-    states = []
-    for each, proof, verdict, point in zip(questions, proofs, verdicts, points, strict=True):
-        states.append(with_strays(status_of(sequence, each, proof, verdict, point), strays))
-    return PairStatus(tuple(states), question.confidence)
+    return PairStatus(tuple(states(tables, labels.label, questions, records, labels.known)), question.confidence)

@@ -1,9 +1,8 @@
-"""The units of a plan in their order, how far they are judged, and what they show [theory 14]."""
+"""The units of a plan in their order, how far they are judged, and what they contribute to a contrast [theory 14]."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,160 +11,213 @@ import numpy as np
 
 from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Stakes
-from pt_active.inference.stopping.draws import Draws, Units
+from pt_active.inference.stopping.draws import Units
+from pt_active.inference.stopping.verdicts import Proof
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.units import (
-    Contributions,
-    Known,
-    document_stakes,
-    document_units,
-    partly_judged,
-    planned_stakes,
-    query_units,
-)
 from pt_active.plans.making.documents import gain_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_moments
-from pt_active.plans.making.pool import seen_by
+from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.plans.making.queries import DrawingOrder
-from pt_active.relevance.moments import Moments
+from pt_active.relevance.bounds import contrast_bounds, document_bounds
+from pt_active.relevance.measures import RankForm, has_rank_form
+from pt_active.relevance.moments import Moments, discounts
+from pt_active.sampling.chances import expected_size
+from pt_active.sampling.designs import contrast_moments
+from pt_active.sampling.documents import hedged
+from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import Costs
-from pt_active.sampling.successive import succession_of
+from pt_active.sampling.successive import Succession, succession_of
+
+RANGE_VARIANCE = 1e-3
+"""Share of its squared range that is added to the variance of each unit, so that none counts as certain."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """Units that come one after the other.
+class UnitSequence(ABC):
+    """The units of a plan in the order in which they come, with the labels so far. Subclasses know the kind of unit.
 
-    Shapes: documents int64[n] in their order, ends int64[T] how many have come with each draw, cost float64[T].
+    Attributes:
+        tables: The plan.
+        label: int64[N], the labels so far; -1 where there is none.
+        order: int64[n], the documents in their order.
+        ends: int64[T], how many of them have come with each draw; ``documents`` is how many come with it alone.
+        cost: float64[T], what each draw costs.
+        drawn: How many draws the plan asks for.
+        complete: bool[T], which draws are judged and count.
+        judged: The number of these; ``reach`` is that of all draws up to the last of them.
+        open: The number of draws that are not judged although later ones are.
+        spent: float64[T+1], what draws cost before the first and up to each if all are judged.
+        paid: float64[T+1], what those that are judged cost.
     """
 
-    documents: np.ndarray
-    ends: np.ndarray
-    cost: np.ndarray
-    asked: int
+    unit: str
+
+    def __init__(
+        self,
+        tables: PlanTables,
+        label: np.ndarray,
+        bridged: bool,
+        order: np.ndarray,
+        ends: np.ndarray,
+        cost: np.ndarray,
+        drawn: int,
+    ) -> None:
+        self.tables, self.label = tables, label
+        self.order, self.ends, self.cost, self.drawn = order, ends, cost, drawn
+        self.documents = np.diff(ends, prepend=0)
+        lacking = np.r_[0, np.cumsum(label[order] < 0)][ends]
+        judged = (np.diff(lacking, prepend=0) == 0) & (np.arange(len(ends)) < drawn)
+        self.complete = judged if bridged else np.logical_and.accumulate(judged)
+        self.judged = int(self.complete.sum())
+        self.reach = int(np.flatnonzero(self.complete)[-1]) + 1 if self.judged else 0
+        self.open = self.reach - self.judged
+        self.spent = np.r_[0.0, np.cumsum(cost)]
+        self.paid = np.r_[0.0, np.cumsum(np.where(self.complete, cost, 0.0))]
 
     @cached_property
-    def counts(self) -> np.ndarray:
-        """int64[T], how many documents come with each draw."""
-        return np.diff(self.ends, prepend=0)
+    def counts(self) -> dict[str, Any]:
+        """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
+        wanted = self.order[: self.ends[self.drawn - 1] if self.drawn else 0]
+        used = self.order[np.repeat(self.complete, self.documents)]
+        lacking = wanted[self.label[wanted] < 0]
+        return {
+            "unit": self.unit,
+            "n_judged": len(used),
+            "left_out": int((self.label[np.setdiff1d(wanted, used)] >= 0).sum()),
+            "judged": self.judged,
+            "open": self.open,
+            "drawn": self.drawn,
+            "waiting": self.named(lacking[0]) if len(lacking) else None,
+            "spent": float(self.paid[-1]),
+            "budget": float(self.spent[self.drawn]),
+            "everything": everything_of(self.tables),
+        }
 
-    def judged(self, has: np.ndarray) -> np.ndarray:
-        """bool[T], which draws that the plan asks for have all labels; ``has`` is bool[N]."""
-        lacking = np.r_[0, np.cumsum(~has[self.documents])]
-        return np.asarray((np.diff(lacking[self.ends], prepend=0) == 0) & (np.arange(len(self.ends)) < self.asked))
-
-
-class UnitSource(ABC):
-    """What depends on the kind of unit: the order, and what each unit contributes to a contrast."""
-
-    unit: str
-    order: Order
-
-    def __init__(self, tables: PlanTables) -> None:
-        self.tables = tables
-        self.kept: dict[Contrast, tuple[Units, Contributions]] = {}
-
-    @property
-    def wanted(self) -> np.ndarray:
-        """bool[N], the documents that the plan asks for."""
-        wanted = np.zeros(len(self.tables.pool.docno), dtype=bool)
-        wanted[self.order.documents[: self.order.ends[self.order.asked - 1] if self.order.asked else 0]] = True
-        return wanted
+    def proof(self, contrast: Contrast, alpha: float) -> Proof:
+        """What the judged units say about a contrast, and bets that do not depend on the order to come."""
+        units = self.units(contrast)
+        value, least, most = self.contributions(contrast, units)
+        return Proof(units.judged(value, self.reach, least, most), units, self.stakes(units, alpha))
 
     @abstractmethod
     def named(self, document: int) -> str:
         """The unit of a document, in words."""
 
     @abstractmethod
-    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
-        """The units, and what labels let them contribute."""
+    def units(self, contrast: Contrast) -> Units:
+        """The units, as the grade model expects them."""
 
+    @abstractmethod
+    def contributions(self, contrast: Contrast, units: Units) -> np.ndarray:
+        """float64[3, T]: what labels let units contribute, the least and the most; all are equal where it is judged."""
+
+    @abstractmethod
     def stakes(self, units: Units, alpha: float) -> Stakes:
-        """How bets on the units are spread; they must not depend on the order to come."""
-        arguments, cost = self.tables.manifest.arguments, self.order.cost
-        budget = float(arguments.budget or arguments.draws or 0)
-        return planned_stakes(units, cost if arguments.draws is None else np.ones(len(cost)), budget, alpha)
+        """How bets on the units are spread."""
 
 
-class _Queries(UnitSource):
+class _Queries(UnitSequence):
     unit = "query"
 
-    def __init__(self, tables: PlanTables, measure: irm.Measure) -> None:
-        super().__init__(tables)
+    def __init__(self, tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool) -> None:
         self.measure = measure
         self.drawing = drawing = DrawingOrder.of(tables)
-        pool, rows = tables.pool, drawing.rows
-        place = np.full(len(pool.queries), len(rows))
-        place[rows] = np.arange(len(rows))
+        pool, number = tables.pool, len(drawing.rows)
+        place = np.full(len(pool.queries), number)
+        place[drawing.rows] = np.arange(number)
         place = place[pool.query_of_document]
-        own = np.flatnonzero(pool.seen(measure) & (place < len(rows)))
-        own = own[np.argsort(place[own], kind="stable")]
-        ends = np.cumsum(np.bincount(place[own], minlength=len(rows)))
-        cut = tables.manifest.cut
+        order = np.flatnonzero(pool.seen(measure) & (place < number))
+        order = order[np.argsort(place[order], kind="stable")]
+        ends = np.cumsum(np.bincount(place[order], minlength=number))
         # A census asks for queries too that the design never draws.
-        self.order = Order(own, ends, drawing.cost, min(cut.of if cut else drawing.drawn, len(rows)))
-        self._values = np.full((len(rows), len(pool.names)), np.nan)
+        cut = tables.manifest.cut
+        drawn = min(cut.of if cut else drawing.drawn, number)
+        super().__init__(tables, label, bridged, order, ends, drawing.cost, drawn)
+
+    def named(self, document: int) -> str:
+        return f"query {self.tables.pool.qids[self.tables.pool.query_of_document[document]]}"
 
     @cached_property
     def _moments(self) -> Moments:
         return model_moments(self.tables, self.measure)
 
-    def named(self, document: int) -> str:
-        return f"query {self.tables.pool.qids[self.tables.pool.query_of_document[document]]}"
+    @cached_property
+    def _values(self) -> np.ndarray:
+        """float64[T, k], the measure of each ranker in the queries that are judged; NaN in others."""
+        values = np.full((len(self.ends), len(self.tables.pool.names)), np.nan)
+        rows = self.drawing.rows[self.complete]
+        values[self.complete] = judged_values(self.tables.pool, self.label, self.measure, rows)
+        return values
 
-    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
-        if contrast not in self.kept:
-            rows, rate = self.drawing.rows, self.drawing.q
-            units = query_units(self.tables.pool, self.measure, self._moments, contrast, rows, rate)
-            self.kept[contrast] = units, lambda label: self._known(contrast, units, label)
-        return self.kept[contrast]
+    def units(self, contrast: Contrast) -> Units:
+        rows, rate = self.drawing.rows, self.drawing.q
+        return query_units(self.tables.pool, self.measure, self._moments, contrast, rows, rate)
 
-    def _known(self, contrast: Contrast, units: Units, label: np.ndarray) -> Known:
+    def contributions(self, contrast: Contrast, units: Units) -> np.ndarray:
         pool, rows = self.tables.pool, self.drawing.rows
-        complete = self.order.judged(label >= 0)
-        new = np.flatnonzero(complete & np.isnan(self._values).all(axis=1))
-        if len(new):
-            self._values[new] = judged_values(pool, label, self.measure, rows[new])
-        known = Known(*[pool.query_weight[rows] * contrast.of(self._values)] * 3)
-        if not complete[complete.argmin() :].any():
-            return known
-        partly = partly_judged(self.measure, pool, label, contrast.weights(len(pool.names)), units, rows)
-        return Known(*(np.where(complete, each, part) for each, part in zip(known, partly, strict=True)))
+        known = pool.query_weight[rows] * contrast.of(self._values)
+        expected = np.stack([units.mean, units.low, units.high])
+        if self.open and has_rank_form(self.measure):
+            seen = seen_by(self.measure, pool)
+            if seen.form.family == "additive":
+                weight = document_weight(seen, contrast.weights(len(pool.names)))
+                parts = document_contributions(seen.form, pool.grades, weight, self.label)
+                sums = [np.bincount(seen.query, part, len(pool.queries)) for part in parts]
+                expected = np.stack(sums)[:, rows]
+        return np.where(self.complete, known, expected)
+
+    def stakes(self, units: Units, alpha: float) -> Stakes:
+        arguments = self.tables.manifest.arguments
+        if arguments.draws is not None:
+            return planned_stakes(units, np.ones(len(self.cost)), arguments.draws, alpha)
+        return planned_stakes(units, self.cost, float(arguments.budget or 0), alpha)
 
 
-class _Documents(UnitSource):
+class _Documents(UnitSequence):
     unit = "document"
 
-    def __init__(self, tables: PlanTables) -> None:
-        super().__init__(tables)
-        pool, manifest = tables.pool, tables.manifest
+    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool) -> None:
+        pool, arguments, cut = tables.pool, tables.manifest.arguments, tables.manifest.cut
         sample = tables.rounds[0].sample
-        found = succession_of(sample, Costs(pool.indptr, pool.document_cost, manifest.arguments.per_query))
+        found = succession_of(sample, Costs(pool.indptr, pool.document_cost, arguments.per_query))
         if found is None:
-            raise ValueError(f"the documents were drawn at once, by {manifest.arguments.design}: they have no order")
-        self.succession, number = found, len(found.order)
-        cost, cut = np.diff(found.spent, prepend=0.0), manifest.cut
-        self.order = Order(found.order, np.arange(number) + 1, cost, cut.of if cut else int(sample.drawn.sum()))
+            raise ValueError(f"the documents were drawn at once, by {arguments.design}: they have no order")
+        self.succession, ends = found, np.arange(len(found.order)) + 1
+        drawn = cut.of if cut else int(sample.drawn.sum())
+        super().__init__(tables, label, bridged, found.order, ends, np.diff(found.spent, prepend=0.0), drawn)
 
     def named(self, document: int) -> str:
         pool = self.tables.pool
         return f"document {pool.docno[document]} of query {pool.qids[pool.query_of_document[document]]}"
 
-    def units(self, contrast: Contrast) -> tuple[Units, Contributions]:
-        if contrast not in self.kept:
-            pool, weights = self.tables.pool, contrast.weights(len(self.tables.pool.names))
-            seen = seen_by(self.tables.measure, pool)
-            self.kept[contrast] = document_units(seen, pool.grades, self.succession, weights)
-        return self.kept[contrast]
+    @cached_property
+    def _seen(self) -> DocumentPool:
+        return seen_by(self.tables.measure, self.tables.pool)
+
+    def _weight(self, contrast: Contrast) -> np.ndarray:
+        return document_weight(self._seen, contrast.weights(len(self.tables.pool.names)))
+
+    def units(self, contrast: Contrast) -> Units:
+        return document_units(self._seen.form, self.tables.pool.grades, self.succession, self._weight(contrast))
+
+    def contributions(self, contrast: Contrast, units: Units) -> np.ndarray:
+        weight = self._weight(contrast)
+        return document_contributions(self._seen.form, self.tables.pool.grades, weight, self.label)[:, self.order]
 
     def stakes(self, units: Units, alpha: float) -> Stakes:
         return document_stakes(units, self.succession, float(self.tables.manifest.arguments.budget or 0), alpha)
 
 
-def source_of(tables: PlanTables, measure: irm.Measure) -> UnitSource:
-    """The units of a plan."""
-    return _Documents(tables) if tables.rounds else _Queries(tables, measure)
+def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> UnitSequence:
+    """The order in which the units of a plan come, with the labels so far, int64[N].
+
+    Plans of documents measure their own measure. ``bridged`` says whether units count that come after one that is not
+    fully judged.
+
+    Raises:
+        ValueError: If the plan has no successive order.
+    """
+    return _Documents(tables, label, bridged) if tables.rounds else _Queries(tables, label, measure, bridged)
 
 
 def everything_of(tables: PlanTables) -> float:
@@ -178,111 +230,55 @@ def everything_of(tables: PlanTables) -> float:
     return float(spent + (prices.spent(drawn | (gain_of(tables) > 0)) - prices.spent(drawn)).sum())
 
 
-@dataclass(frozen=True)
-class Proof:
-    """What the judged units say about a contrast."""
-
-    draws: Draws  # All draws so far
-    units: Units  # The units, judged or not
-    stakes: Stakes  # How the bets are spread
-
-
-@dataclass(frozen=True)
-class UnitSequence:
-    """The units of a plan in the order in which they come, with the labels so far, int64[N]."""
-
-    source: UnitSource
-    label: np.ndarray
-    bridged: bool
-
-    @property
-    def tables(self) -> PlanTables:
-        """The plan."""
-        return self.source.tables
-
-    @cached_property
-    def complete(self) -> np.ndarray:
-        """bool[T], which draws are judged and count."""
-        judged = self.source.order.judged(self.label >= 0)
-        return judged if self.bridged else np.logical_and.accumulate(judged)
-
-    @property
-    def documents(self) -> np.ndarray:
-        """int64[T], how many labels each draw takes."""
-        return self.source.order.counts
-
-    @property
-    def drawn(self) -> int:
-        """How many draws the plan asks for."""
-        return self.source.order.asked
-
-    @cached_property
-    def reach(self) -> int:
-        """The number of draws up to the last that is judged."""
-        return int(np.flatnonzero(self.complete)[-1]) + 1 if self.complete.any() else 0
-
-    @property
-    def judged(self) -> int:
-        """The number of draws that are judged."""
-        return int(self.complete.sum())
-
-    @property
-    def open(self) -> int:
-        """The number of draws that are not judged although later ones are."""
-        return self.reach - self.judged
-
-    @cached_property
-    def spent(self) -> np.ndarray:
-        """float64[T+1], what the draws cost before the first and up to each if all are judged."""
-        return np.r_[0.0, np.cumsum(self.source.order.cost)]
-
-    @cached_property
-    def paid(self) -> np.ndarray:
-        """float64[T+1], what those that are judged cost before the first and up to each."""
-        return np.r_[0.0, np.cumsum(np.where(self.complete, self.source.order.cost, 0.0))]
-
-    @property
-    def waiting(self) -> str | None:
-        """The first unit that is not judged, in words; None if the plan asks for no more."""
-        order, judged = self.source.order, self.source.order.judged(self.label >= 0)
-        if judged[: order.asked].all():
-            return None
-        at = int(judged.argmin())
-        first = order.documents[order.ends[at] - order.counts[at] :]
-        return self.source.named(first[self.label[first] < 0][0])
-
-    @cached_property
-    def counts(self) -> dict[str, Any]:
-        """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
-        order, used = self.source.order, np.zeros(len(self.label), dtype=bool)
-        used[order.documents[np.repeat(self.complete, order.counts)]] = True
-        return {
-            "unit": self.source.unit,
-            "n_judged": int(order.counts[self.complete].sum()),
-            "left_out": int((self.source.wanted & ~used & (self.label >= 0)).sum()),
-            "judged": self.judged,
-            "open": self.open,
-            "drawn": order.asked,
-            "waiting": self.waiting,
-            "spent": float(self.paid[-1]),
-            "budget": float(self.spent[order.asked]),
-            "everything": everything_of(self.tables),
-        }
-
-    def proof(self, contrast: Contrast, alpha: float) -> Proof:
-        """What the judged units say about a contrast."""
-        units, contributions = self.source.units(contrast)
-        value, least, most = contributions(self.label)
-        return Proof(units.judged(value, self.reach, least, most), units, self.source.stakes(units, alpha))
+def query_units(
+    pool: Pool, measure: irm.Measure, moments: Moments, contrast: Contrast, rows: np.ndarray, rate: np.ndarray
+) -> Units:
+    """The queries at some rows, in the order in which they come, as units of one contrast."""
+    weight = pool.query_weight
+    bounds = contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names)))
+    mean, variance = contrast_moments(moments, contrast.first, contrast.second)
+    low, high = (weight * bound for bound in bounds)
+    _check_reached(high > low, rows, "queries")
+    spread = weight**2 * (variance + weight @ variance) + RANGE_VARIANCE * (high - low) ** 2
+    mean = np.clip(weight * mean, low, high)
+    return Units(rate, mean[rows], spread[rows], low[rows], high[rows])
 
 
-def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> UnitSequence:
-    """The order in which the units of a plan come, with the labels so far, int64[N].
+def document_weight(seen: DocumentPool, contrast: np.ndarray) -> np.ndarray:
+    """float64[N], how much the value of each document counts in a contrast, float64[k]."""
+    return np.asarray(seen.weight[seen.query] * (contrast @ discounts(seen.form, seen.ranks)))
 
-    Plans of documents measure their own measure. ``bridged`` says whether units count that come after one that is not
-    fully judged.
 
-    Raises:
-        ValueError: If the plan has no successive order.
-    """
-    return UnitSequence(source_of(tables, measure), label, bridged)
+def document_units(form: RankForm, grades: np.ndarray, order: Succession, weight: np.ndarray) -> Units:
+    """The documents as units of one contrast, in which they weigh float64[N]."""
+    variables, documents, rate = Variables.of(form, grades), order.order, order.design.rate
+    assert rate is not None, "documents that come one after the other have rates"
+    _check_reached(weight != 0, documents, "documents")
+    low, high = document_bounds(form, weight)
+    spread = weight**2 * hedged(variables, weight[None], 1.0).variance + RANGE_VARIANCE * (high - low) ** 2
+    columns = rate, weight * variables.mean, spread, low, high
+    return Units(*(column[documents] for column in columns))
+
+
+def document_contributions(form: RankForm, grades: np.ndarray, weight: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """float64[3, N]: what documents contribute by their labels, and without one what is expected, least and most."""
+    unknown = weight * Variables.of(form, grades).mean, *document_bounds(form, weight)
+    return np.where(label >= 0, weight * form.values[label], np.stack(unknown))
+
+
+def _check_reached(counts: np.ndarray, rows: np.ndarray, what: str) -> None:
+    """Raise if units never come that can change the result."""
+    if never := int(np.delete(counts, rows).sum()):
+        raise ValueError(f"{never} {what} that can change the result are never drawn, so nothing can be proved")
+
+
+def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
+    """Bets for about as many draws as a budget is expected to pay for; ``cost`` is float64[T], that of each draw."""
+    variance = float(units.expected[0]) if len(units.expected) else 1.0
+    return Stakes.planned(variance, len(units.rate), expected_size(units.rate, cost, budget), alpha)
+
+
+def document_stakes(units: Units, order: Succession, budget: float, alpha: float) -> Stakes:
+    """The same for documents; what opens a query depends on the order, so openings count as their share of it all."""
+    cost = order.prices.cost[order.order]
+    return planned_stakes(units, cost, budget * float(cost.sum() / order.spent[-1]), alpha)

@@ -14,7 +14,14 @@ from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.units import document_stakes, document_units, planned_stakes, query_units
+from pt_active.plans.answers.sequence import (
+    document_contributions,
+    document_stakes,
+    document_units,
+    document_weight,
+    planned_stakes,
+    query_units,
+)
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
 from pt_active.sampling.designs import contrast_moments
@@ -99,7 +106,8 @@ def _of_documents(
     design = document_design(sizes, method.design, prices, budget)
     for contrast in pairs:
         order = Succession(design, priorities_of(design, rng.exponential(size=len(pool.docno))), prices)
-        units, contributions = document_units(seen, pool.grades, order, contrast.weights(len(pool.names)))
-        contribution = contributions(_simulated_labels(pool.grades, rng)).value
+        weight = document_weight(seen, contrast.weights(len(pool.names)))
+        units, label = document_units(seen.form, pool.grades, order, weight), _simulated_labels(pool.grades, rng)
+        contribution, _, _ = document_contributions(seen.form, pool.grades, weight, label)[:, order.order]
         cost, stakes = np.diff(order.spent, prepend=0.0), document_stakes(units, order, budget, alpha)
         yield _Replay(units, contribution, stakes, np.ones(len(cost), dtype=np.int64), cost)

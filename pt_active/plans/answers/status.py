@@ -10,9 +10,9 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND, WITHIN
+from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND
 from pt_active.plans.answers.basis import TOO_FEW, UNTOLD, QueriesMeant, caution_for_new
-from pt_active.plans.answers.gaps import Gap, Said, in_words
+from pt_active.plans.answers.gaps import Gap, in_words
 from pt_active.plans.answers.promises import (
     ANY_TIME,
     EXACT,
@@ -42,11 +42,8 @@ VALID = {
 ADD_QUERIES = "add queries, so that none has much of the traffic"
 """The advice where few queries have much of the traffic."""
 
-RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
-"""Verdict of looks or bets → `Status.resolution`."""
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Status(Printed):
     """What the labels so far show, and whether to keep judging.
 
@@ -111,13 +108,13 @@ class Status(Printed):
     looks: str | None
     confidence: float
     margin: float | None
-    resolution: str | None
-    resolved_at: float | None
+    resolution: str | None = None
+    resolved_at: float | None = None
     value: float
-    low: float
-    high: float
+    low: float = np.nan
+    high: float = np.nan
     standard_error: float
-    e_value: float
+    e_value: float = np.nan
     unit: str
     judged: int
     drawn: int
@@ -126,12 +123,12 @@ class Status(Printed):
     waiting: str | None
     spent: float
     budget: float
-    next_look: int | None
-    chance: float
-    further: float
-    more: float
-    more_high: float
-    needed: float
+    next_look: int | None = None
+    chance: float = np.nan
+    further: float = np.nan
+    more: float = np.nan
+    more_high: float = np.nan
+    needed: float = np.nan
     everything: float
     population: QueriesMeant
     cost_unit: str = ""
@@ -148,16 +145,6 @@ class Status(Printed):
     assumed: tuple[str, ...] = (LABELS_RIGHT,)
     beside: Status | None = field(default=None, repr=False)
 
-    def with_said(self, said: Said, given: bool) -> Status:
-        """The state with what is known of the labels beside their values.
-
-        Args:
-            said: What is known.
-            given: Whether the documents that were passed over have been given labels.
-        """
-        blocked, filled = ((), len(said.gaps)) if given else (said.gaps, 0)
-        return replace(self, blocked=blocked, filled=filled, due=said.due, changed=said.changed)
-
     @property
     def resolved(self) -> bool:
         """Whether judging can stop."""
@@ -166,7 +153,7 @@ class Status(Printed):
     @property
     def winner(self) -> str | None:
         """The better ranker; None while unresolved, or if they are equivalent within the margin."""
-        return {"first": self.first, "second": self.second}.get(self.resolution or "")
+        return {FIRST: self.first, SECOND: self.second}.get(self.resolution or "")
 
     @property
     def guarantee(self) -> str:
@@ -281,6 +268,9 @@ class Status(Printed):
     def __eq__(self, other: object) -> bool:
         # Numbers that are unknown in both are equal, which NaN is not.
         return isinstance(other, Status) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.measure, self.what, self.looks, self.judged, self.n_judged, self.spent, self.resolution))
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""

@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.inference.stopping.boundaries import half_widths, obrien_fleming, spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import (
-    FIRST,
-    SECOND,
-    WITHIN,
+    Goal,
     Looks,
     Seen,
     cost_of_one_look,
     cost_to_resolve,
+    half_widths,
+    obrien_fleming,
     prospect,
-    verdicts,
+    spending_boundary,
 )
 from pt_active.sampling.draws import draw_priorities, prefixes
+
+WINNER = Goal.of(None)
 
 
 def test_boundaries_are_those_of_the_tables() -> None:
@@ -81,11 +82,19 @@ def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
 
 
 def test_verdicts() -> None:
-    value, half = np.array([0.5, -0.5, 0.05, 0.5, 0.0]), np.array([0.4, 0.4, 0.1, 0.6, 0.0])
-    assert verdicts(value, half, 0.2, True).tolist() == [FIRST, SECOND, WITHIN, 0, WITHIN]
-    assert verdicts(value, half, 0.0, True).tolist() == [FIRST, SECOND, 0, 0, WITHIN]
-    assert verdicts(value, half, 0.4, False).tolist() == [WITHIN, WITHIN, WITHIN, 0, WITHIN]
-    assert verdicts(np.array([np.nan]), np.array([np.inf]), 1.0, True).tolist() == [0]
+    value, half = np.array([0.5, -0.5, 0.05, 0.5, 0.0, np.nan]), np.array([0.4, 0.4, 0.1, 0.6, 0.0, np.inf])
+
+    def told(goal: Goal) -> list[str]:
+        found = goal.verdicts(value - half, value + half)
+        return [",".join(name for name, so in found.items() if so[look]) for look in range(len(value))]
+
+    assert told(Goal.of(0.2)) == ["first", "second", "within", "", "within", ""]
+    assert told(Goal.of(None)) == ["first", "second", "", "", "within", ""]
+    assert told(Goal.of(0.4, compared=False)) == ["within", "within", "within", "", "within", ""]
+    assert told(Goal.of(0.2).moved(0.05)) == ["first", "second", "within", "", "within", ""]
+    assert told(Goal.of(0.2).moved(0.16)) == ["", "", "", "", "within", ""]
+    assert told(Goal.of(0.4, compared=False).moved(0.1)) == ["", "", "within", "", "within", ""]
+    assert (Goal.of(0.2).room(0.05), Goal.of(0.2).room(-0.3)) == pytest.approx((0.15, 0.3))
 
 
 def one_look(value: float, error: float) -> Looks:
@@ -102,7 +111,7 @@ def test_one_look_ahead_is_predictive_power() -> None:
     coming = to_come([20.0], [1.0], [1.96])
     edge, spread = 1.96 * 0.4 / np.sqrt(2), 0.4 / np.sqrt(2)
     for value in (0.0, 0.3, 0.8):
-        chance, cost = prospect(one_look(value, 0.4), coming, 0.0, True)
+        chance, cost = prospect(one_look(value, 0.4), coming, WINNER)
         exact = stats.norm.sf(edge, value, spread) + stats.norm.cdf(-edge, value, spread)
         assert chance == pytest.approx(exact, abs=3 * np.sqrt(exact * (1 - exact) / 4000))
         assert cost == 20.0
@@ -110,15 +119,15 @@ def test_one_look_ahead_is_predictive_power() -> None:
 
 def test_a_census_always_resolves_a_difference() -> None:
     coming = to_come([20.0, 40.0], [1.0, np.inf], [3.0, np.inf])
-    chance, cost = prospect(one_look(0.1, 0.4), coming, 0.0, True)
+    chance, cost = prospect(one_look(0.1, 0.4), coming, WINNER)
     assert chance == 1.0
     assert 20.0 < cost < 40.0
-    assert cost_to_resolve(one_look(0.1, 0.4), coming, 0.0, True) == 40.0
+    assert cost_to_resolve(one_look(0.1, 0.4), coming, WINNER) == 40.0
     # By hand: at a cost of 20, 3 SE and the quantile of 0.8 are 3.842 · 0.4 / √2 = 1.087.
-    assert cost_to_resolve(one_look(1.08, 0.4), coming, 0.0, True) == 40.0
-    assert cost_to_resolve(one_look(1.09, 0.4), coming, 0.0, True) == 20.0
-    assert prospect(one_look(0.1, 0.4), coming.part(np.s_[:0]), 0.0, True) == (0.0, 10.0)
-    assert np.isnan(cost_to_resolve(one_look(0.1, 0.4), coming.part(np.s_[:1]), 0.0, True))
+    assert cost_to_resolve(one_look(1.08, 0.4), coming, WINNER) == 40.0
+    assert cost_to_resolve(one_look(1.09, 0.4), coming, WINNER) == 20.0
+    assert prospect(one_look(0.1, 0.4), coming.part(np.s_[:0]), WINNER) == (0.0, 10.0)
+    assert np.isnan(cost_to_resolve(one_look(0.1, 0.4), coming.part(np.s_[:1]), WINNER))
 
 
 def test_one_look_at_a_larger_sample_finds_the_estimate_with_the_power() -> None:
@@ -126,18 +135,18 @@ def test_one_look_at_a_larger_sample_finds_the_estimate_with_the_power() -> None
     unit = np.ones(1000)
     curve = ErrorCurve(unit, unit, unit, unit, np.arange(1000))
     now = Seen(0.5, 0.4, 0.8)
-    cost = cost_of_one_look(curve, 100.0, now, 0.0, True)
+    cost = cost_of_one_look(curve, 100.0, now, WINNER)
     error = 0.4 * np.sqrt((1000 / cost - 1) / (1000 / 100 - 1))
     assert stats.norm.cdf(0.5 / error - 2) == pytest.approx(0.8, abs=1e-3)
-    assert cost_of_one_look(curve, 100.0, now._replace(value=-0.5), 0.0, True) == cost
-    assert cost_of_one_look(curve, 100.0, now._replace(floor=0.1), 0.0, True) > cost
-    assert np.isnan(cost_of_one_look(curve, 100.0, now._replace(floor=0.3), 0.0, True))
+    assert cost_of_one_look(curve, 100.0, now._replace(value=-0.5), WINNER) == cost
+    assert cost_of_one_look(curve, 100.0, now._replace(floor=0.1), WINNER) > cost
+    assert np.isnan(cost_of_one_look(curve, 100.0, now._replace(floor=0.3), WINNER))
     # Whether a difference lies within a margin, and how well one ranker is known.
-    within = cost_of_one_look(curve, 100.0, now._replace(value=0.1), 0.6, True)
+    within = cost_of_one_look(curve, 100.0, now._replace(value=0.1), Goal.of(0.6))
     assert within == pytest.approx(cost, rel=1e-3)
-    half = cost_of_one_look(curve, 100.0, now, 0.4, False)
+    half = cost_of_one_look(curve, 100.0, now, Goal.of(0.4, compared=False))
     assert 0.8 * np.sqrt((1000 / half - 1) / (1000 / 100 - 1)) == pytest.approx(0.4, rel=1e-3)
-    assert np.isnan(cost_of_one_look(None, 100.0, now, 0.0, True))
+    assert np.isnan(cost_of_one_look(None, 100.0, now, WINNER))
 
 
 def test_degrees_of_freedom_grow_with_the_cost() -> None:
@@ -146,4 +155,4 @@ def test_degrees_of_freedom_grow_with_the_cost() -> None:
     half = 0.4 / np.sqrt(2) * (stats.t.isf(stats.norm.sf(1.96), 6) + stats.norm.ppf(0.8))
     for times, cost in ((0.999, np.nan), (1.001, 20.0)):
         now = replace(one_look(times * half, 0.4), degrees=np.array([3.0]))
-        assert cost_to_resolve(now, coming, 0.0, True) == pytest.approx(cost, nan_ok=True)
+        assert cost_to_resolve(now, coming, WINNER) == pytest.approx(cost, nan_ok=True)

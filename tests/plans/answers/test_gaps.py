@@ -247,12 +247,14 @@ def test_a_cut_plan_of_documents_still_waits_for_what_was_cut_off(looks: str | N
 
 
 @pytest.mark.parametrize("design", ["depth", "surprises"])
-def test_a_plan_without_an_order_that_was_cut_decides_no_gate(design: str) -> None:
+def test_a_plan_without_an_order_that_was_cut_has_no_end_to_look_at(design: str) -> None:
     pool = small_pool(4)
     plan = Plan.create(pool, None, "nDCG@3", budget=60, level="document", design=design, seed=1)
     some = ordered(plan, pool.assign(label=np.arange(len(pool)) % 3)[["qid", "docno", "label"]])[:-9]
-    with pytest.raises(ValueError, match="the plan was cut to what is judged, .* ask the plan that was drawn"):
-        plan.so_far(some).gate(some, 9.0, looks=None, queries="these")
+    cut = plan.so_far(some)
+    for look in (lambda: cut.gate(some, 9.0, looks=None, queries="these"), lambda: cut.status(some)):
+        with pytest.raises(ValueError, match="the plan was cut to what is judged, .* ask the plan that was drawn"):
+            look()
 
 
 def test_what_lacks_labels_says_the_way(plan: Plan, labels: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ from samples import by_t, wanted
 from pt_active import DCG, Plan, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.rounds import drawn_by, estimate_rounds, pool_sizes
-from pt_active.inference.stopping.boundaries import half_widths, spending_boundary
+from pt_active.inference.stopping.looks import half_widths, spending_boundary
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.making.parts import part_of, rounds_of_parts
 from pt_active.plans.making.pool import graded_pool

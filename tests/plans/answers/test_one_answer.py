@@ -14,16 +14,10 @@ from drawn_order import ordered
 from samples import wanted
 
 from pt_active import Plan
-from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.looks import ALWAYS
-from pt_active.plans.answers.basis import QueriesMeant
-from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.labelled_plan import Point
 from pt_active.plans.answers.report.headline import with_interval
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.verdict import claims_on, prospect_of, verdict_of
 from pt_active.plans.making.queries import in_drawing_order
 
 QUERIES, DEPTH = 24, 8
@@ -213,20 +207,6 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
         assert status.value == pytest.approx(plan.so_far(some).compare(some).difference, rel=1e-9)
         seen.add(outside)
     assert seen == {False, True}
-
-
-def test_four_of_five_continuations_are_settled_by_then(labelled: pd.DataFrame) -> None:
-    plan = made(labelled, "documents of DCG", 2)
-    label = whole_labels(plan.tables.pool.keys, wanted(plan, labelled))
-    proof = sequence_of(plan.tables, label, plan.measure).proof(Contrast(0, 1), 0.05)
-    verdict = verdict_of(proof, 0.0, True, 0.05)
-    value = proof.draws.estimate()[0]
-    found = [
-        prospect_of(proof, verdict, Point(value, 0.0, QueriesMeant("these", 1)), claims_on(0.0), 0.05, seed)
-        for seed in range(10)
-    ]
-    by_then, before = (np.mean([of(each.draws, each.needed) for each in found]) for of in (np.less_equal, np.less))
-    assert before - 0.04 <= 0.8 <= by_then + 0.04  # 3 standard errors of 10 numbers, each from 200 continuations
 
 
 @pytest.mark.parametrize(("measure", "level"), [("nDCG@10", "document"), ("R@5", "query")])

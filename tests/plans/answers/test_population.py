@@ -15,10 +15,10 @@ from pt_active import DCG, Plan
 from pt_active.inference.new_queries import MIN_GROUPS, SHARE_OF_LABELS
 from pt_active.inference.stopping.bets import interval
 from pt_active.plans.answers.contributions import slices_of
+from pt_active.plans.answers.gaps import labels_so_far
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.status_of_plan import labels_so_far
 
 PAIR = Contrast(0, 1)
 BOTH = pytest.mark.parametrize("level", ["query", "document"])

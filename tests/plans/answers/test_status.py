@@ -114,6 +114,25 @@ def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonr
     assert f"in the worst case the interval is [{low:.4f}, {high:.4f}]" in str(state)
 
 
+def test_the_worst_case_holds_the_answer(few: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Ends are searched to a part of the standard error, which differs between the two."""
+    plan = Plan.create(few, None, "DCG@10", budget=300, seed=1, level="query")
+    whole, rng = wanted(plan, labels), np.random.default_rng(1)
+    for _ in range(40):
+        state = plan.status(whole[rng.random(len(whole)) > rng.choice([0.01, 0.05, 0.3])], missing="nonrelevant")
+        if state.filled:
+            low, high = state.worst
+            assert low <= state.low < state.high <= high
+
+
+def test_equal_states_have_one_hash(few: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Although numbers that are not known are NaN, which equals nothing."""
+    plan = Plan.create(few, None, "DCG@10", budget=100, seed=1, level="query")
+    states = [plan.status(labels.head(0)), plan.status(labels.head(0)), plan.status(wanted(plan, labels))]
+    assert len(set(states)) == 2
+    assert len({plan.gate(wanted(plan, labels), 0.1, queries="these") for _ in range(2)}) == 1
+
+
 def test_a_worst_case_without_an_interval_is_called_so() -> None:
     """All labels that are there are equal, so the estimate has no error that the sample tells."""
     keys = pd.DataFrame({"qid": np.repeat([f"q{n}" for n in range(12)], 2), "docno": ["a", "b"] * 12})

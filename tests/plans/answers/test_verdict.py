@@ -17,12 +17,10 @@ from pt_active import DCG, Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital
 from pt_active.inference.stopping.draws import Units
-from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.pairwise import PairStatus
-from pt_active.plans.answers.sequence import Proof, sequence_of
+from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.verdict import Verdict, pair_verdicts, verdict_of
 
 QUERIES = 40
 LEVELS: dict[str, dict[str, Any]] = {
@@ -172,35 +170,6 @@ def test_an_estimate_that_contradicts_the_verdict_is_explained(pool: pd.DataFram
     ):
         assert said in status.remark
         assert f"note        {status.remark}" in str(status)
-
-
-# --- bets that failed -------------------------------------------------------------------------------------------------
-
-BOLD, LEVEL = Stakes(np.array([1e6]), np.ones(1)), 0.6
-"""Bets as large as their caps allow, at a level at which two lucky draws are a verdict."""
-
-
-def lucky(last: float, judged: int = 3) -> Proof:
-    """Two draws for the first ranker, and a third one that decides the truth ``2 + last``."""
-    size, units = np.array([1.0, 1.0, 3.0]), np.zeros(3)
-    population = Units(size, units, size**2, -size, size)
-    return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, BOLD)
-
-
-def both(proof: Proof) -> list[Verdict]:
-    return [verdict_of(proof, 0.0, True, LEVEL), *pair_verdicts([proof], LEVEL)]
-
-
-@pytest.mark.parametrize(("last", "resolution"), [(-2.5, SECOND), (-2.0, WITHIN), (-1.0, FIRST)])
-def test_what_is_known_for_certain_overturns_what_bets_have_said(last: float, resolution: int) -> None:
-    for verdict in both(lucky(last, 2)):
-        assert (verdict.resolution, verdict.at, verdict.overturned) == (FIRST, 2, 0)
-    for verdict in both(lucky(last)):
-        assert verdict.resolution == resolution
-        assert verdict.at == (2 if resolution == FIRST else 3)
-        assert verdict.overturned == (0 if resolution == FIRST else FIRST)
-        assert np.isinf(verdict.e_value) == (resolution != WITHIN)
-    assert lucky(last).draws.estimate() == pytest.approx((2 + last, 0.0))
 
 
 def test_an_interval_that_excludes_everything_is_none() -> None:

@@ -16,7 +16,7 @@ from pt_active.inference.new_queries import THESE
 from pt_active.plans.answers.agreement import agreement_of
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.forecast import foreseen
-from pt_active.plans.answers.gaps import filled, said_of
+from pt_active.plans.answers.gaps import filled
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
 from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan, with_worst_case
 from pt_active.plans.answers.looks import USUAL, Question, looks_asked
@@ -29,7 +29,7 @@ from pt_active.plans.answers.report.headline import campaign_of
 from pt_active.plans.answers.report.sections import page_of, verdict_of
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.status_of_plan import state_of
+from pt_active.plans.answers.status_of_plan import states
 from pt_active.plans.making.judgments import records_of_plan
 from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.rankers import named_pair
@@ -97,7 +97,7 @@ class Report(Findings):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
         records = None if records is None else records_of_plan(plan.tables, records)
         if status is not None and status.filled:
-            qrels = filled(qrels, said_of(plan.tables, qrels, records).gaps)
+            qrels = filled(plan.tables, qrels, records)
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
         how = asked(tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
         labelled = labelled_plan(tables, qrels)
@@ -174,10 +174,11 @@ def _ahead(
     names = next((each.names for each in pairs if each.winner is None and not each.certain), None)
     if names is None or how.estimator != ESTIMATOR:
         return None
-    pair, looks = tuple(map(tables.pool.names.index, names)), looks_asked(tables, USUAL)
-    question = Question(pair, how.measure, looks, None, how.confidence, queries=how.queries, clusters=how.clusters)
+    pair = tuple(map(tables.pool.names.index, names))
     try:
-        return state_of(tables, labelled.label, question, records)
+        looks = looks_asked(tables, USUAL)
+        question = Question(pair, how.measure, looks, None, how.confidence, queries=how.queries, clusters=how.clusters)
+        return states(tables, labelled.label, [question], records)[0]
     except ValueError:  # The sample is looked at as a whole alone, or says nothing at these looks.
         return None
 

@@ -1,4 +1,4 @@
-"""The foreseen end of bets against real continuations of populations that the model describes."""
+"""The foreseen end of bets against real continuations of populations that the model describes; bets that failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import pytest
 
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
-from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after
+from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN, Claim, Goal
+from pt_active.inference.stopping.verdicts import (
+    Ahead,
+    Proof,
+    Verdict,
+    decided_after,
+    pair_verdicts,
+    prospect_of,
+    verdict_of,
+)
 
 ALPHA = 0.025
 
@@ -40,10 +49,10 @@ def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> N
         end = min((x for x in ends if x >= 0), default=n)
         if end <= judged:
             continue
-        draws = whole.first(judged)
-        ahead, (value, error) = Ahead.of(units, judged, float(draws.trust[-1])), draws.estimate()
+        proof = Proof(whole.first(judged), units, stakes)
+        ahead, (value, error) = Ahead.of(proof), proof.draws.estimate()
         truths = value + error * np.random.default_rng(seed).standard_normal(80)
-        block = decided_after(draws, stakes, ahead, WINNER, ALPHA, truths, seed)
+        block = decided_after(proof, ahead, WINNER, ALPHA, truths, seed)
         foreseen.append((ahead.last[block][:, None] <= marks).mean(axis=0))
         real.append(end <= marks)
     difference = np.array(foreseen) - np.array(real)
@@ -67,12 +76,12 @@ def test_without_noise_the_end_is_that_of_the_formula() -> None:
     """One bet whose cap is never met: θ R Σ 1/σ² − θ² Σ 1/σ²/2 reaches the logarithm of 1/α."""
     n, truth, theta = 2000, 30.0, 25.0
     units = even(n, 0.003, -0.1, 0.1)
-    draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
-    ahead = Ahead.of(units, 0, 1.0)
+    proof = Proof(units.judged(np.zeros(n), 0), units, Stakes(np.array([theta]), np.ones(1)))
+    ahead = Ahead.of(proof)
     growth = np.cumsum((theta * truth - theta**2 / 2) / units.expected)
     count = int((growth >= np.log(1 / ALPHA)).argmax()) + 1
     for claim in (Claim(0.0, above=True), Claim(2 * truth, above=False)):
-        block = without_noise(draws, stakes, ahead, [[claim]], ALPHA, truth)
+        block = without_noise(proof, ahead, [[claim]], ALPHA, truth)
         assert 0 < block < len(ahead.last) - 1
         assert ahead.last[block - 1] < count <= ahead.last[block]
 
@@ -82,13 +91,13 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bo
     """Contributions that can fall far short of the model on one side and hardly on the other."""
     n, theta, sign = 2000, 200.0, 1.0 if above else -1.0
     units = even(n, 0.0005, *np.sort([-0.2 * sign, 0.01 * sign]))
-    draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
-    ahead, truth = Ahead.of(units, 0, 1.0), sign * 20.0
+    proof = Proof(units.judged(np.zeros(n), 0), units, Stakes(np.array([theta]), np.ones(1)))
+    ahead, truth = Ahead.of(proof), sign * 20.0
     cap = 0.95 * ahead.variance / (0.2 * (n - np.r_[0, ahead.last[:-1]] - np.diff(np.r_[0, ahead.last]) // 2) - 20.0)
     bet = np.minimum(theta, np.where(cap > 0, cap, np.inf))
     growth = np.cumsum((bet * 20.0 - bet**2 / 2) * ahead.information)
     assert (bet < theta)[:60].all()
-    block = without_noise(draws, stakes, ahead, [[Claim(0.0, above)]], ALPHA, truth)
+    block = without_noise(proof, ahead, [[Claim(0.0, above)]], ALPHA, truth)
     # The room about the middle of a block is known to within one draw.
     assert abs(block - int((growth >= np.log(1 / ALPHA)).argmax())) <= 1
     assert 0 < block < len(ahead.last) - 1
@@ -96,22 +105,60 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bo
 
 def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> None:
     c, units = population(np.random.default_rng(4), 1000, 0.0)
-    draws, stakes = units.judged(c, 20), stakes_of(units, 200)
-    ahead = Ahead.of(units, 20, 1.0)
+    proof = Proof(units.judged(c, 20), units, stakes_of(units, 200))
+    ahead = Ahead.of(proof)
     near, far = Claim(-60.0, above=True), Claim(200.0, above=False)
-    single = [without_noise(draws, stakes, ahead, [[claim]], ALPHA, 10.0) for claim in (near, far)]
+    single = [without_noise(proof, ahead, [[claim]], ALPHA, 10.0) for claim in (near, far)]
     assert single[0] != single[1]
-    assert without_noise(draws, stakes, ahead, [[near, far]], ALPHA, 10.0) == max(single)
-    assert without_noise(draws, stakes, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
+    assert without_noise(proof, ahead, [[near, far]], ALPHA, 10.0) == max(single)
+    assert without_noise(proof, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
 
 
 def test_a_model_that_is_sure_of_the_rest_foresees_numbers() -> None:
     n = 50
     variance = np.r_[np.ones(10), np.zeros(n - 10)]
     units = Units(np.ones(n), np.zeros(n), variance, np.full(n, -1.0), np.ones(n))
-    draws = units.judged(np.r_[np.ones(10), np.zeros(n - 10)], 10)
+    proof = Proof(units.judged(np.r_[np.ones(10), np.zeros(n - 10)], 10), units, stakes_of(units, 20))
     with np.errstate(all="raise", under="ignore"):
-        ahead = Ahead.of(units, 10, float(draws.trust[-1]))
-        block = decided_after(draws, stakes_of(units, 20), ahead, WINNER, ALPHA, np.full(5, 10.0))
+        ahead = Ahead.of(proof)
+        block = decided_after(proof, ahead, WINNER, ALPHA, np.full(5, 10.0))
     assert np.isfinite(ahead.information).all()
     assert (block < len(ahead.last) - 1).all()
+
+
+def test_four_of_five_continuations_are_settled_by_then() -> None:
+    """If the estimate were the truth; 3 standard errors of 10 numbers, each from 200 continuations, are 0.04."""
+    c, units = population(np.random.default_rng(2), 800, 0.1)
+    proof = Proof(units.judged(c, 100), units, stakes_of(units, 300))
+    goal, value = Goal.of(None), proof.draws.estimate()[0]
+    verdict = verdict_of(proof, goal, 2 * ALPHA)
+    found = [prospect_of(proof, verdict, goal, (value, 0.0), 2 * ALPHA, seed=seed) for seed in range(10)]
+    by_then, before = (np.mean([of(each.draws, each.needed) for each in found]) for of in (np.less_equal, np.less))
+    assert before - 0.04 <= 0.8 <= by_then + 0.04
+
+
+LEVEL = 0.6
+"""A level at which two lucky draws are a verdict."""
+
+
+def lucky(last: float, judged: int = 3) -> Proof:
+    """Two draws for the first ranker, and a third that decides the truth ``2 + last``; bets are as large as may be."""
+    size, units = np.array([1.0, 1.0, 3.0]), np.zeros(3)
+    population = Units(size, units, size**2, -size, size)
+    return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, Stakes(np.array([1e6]), np.ones(1)))
+
+
+def both(proof: Proof) -> list[Verdict]:
+    return [verdict_of(proof, Goal.of(None), LEVEL), *pair_verdicts([proof], LEVEL)]
+
+
+@pytest.mark.parametrize(("last", "resolution"), [(-2.5, SECOND), (-2.0, WITHIN), (-1.0, FIRST)])
+def test_what_is_known_for_certain_overturns_what_bets_have_said(last: float, resolution: str) -> None:
+    for verdict in both(lucky(last, 2)):
+        assert (verdict.resolution, verdict.at, verdict.overturned) == (FIRST, 2, None)
+    for verdict in both(lucky(last)):
+        assert verdict.resolution == resolution
+        assert verdict.at == (2 if resolution == FIRST else 3)
+        assert verdict.overturned == (None if resolution == FIRST else FIRST)
+        assert np.isinf(verdict.e_value) == (resolution != WITHIN)
+    assert lucky(last).draws.estimate() == pytest.approx((2 + last, 0.0))
