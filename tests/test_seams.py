@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from pt_active import ActiveTest, Audit, ColumnCost, Outlook, Plan
 from pt_active.cli.app import app
+from pt_active.cli.project import project_text
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import worklists
 from pt_active.frames.sources import Source
@@ -54,6 +55,13 @@ def pool(graded: pd.DataFrame) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(pool)
+
+
+def keyed(folder, **keys):
+    """A project file with these keys."""
+    file = folder / "keys.toml"
+    file.write_text(project_text(keys))
+    return file
 
 
 def said(*words: object, code: int = 0) -> str:
@@ -198,7 +206,7 @@ def test_a_judging_tool(pool, labels, tmp_path, register):
     register(TOOLS, "ticks", Tool("Ticks", _read_ticks, _write_ticks))
     plan = of_queries(pool).save(tmp_path / "plan")
     judged, kept = wanted(plan, labels), tmp_path / "r.jsonl"
-    assert ", ticks" in complaint("import", "x", "x", "--plan", plan.path, "--out", kept)
+    assert ", 'ticks'" in complaint("import", "x", "x", "--plan", plan.path, "--out", kept)
     said("export", plan.path, "--out", tmp_path / "work", "--format", "ticks")
     known = judged.set_index(["qid", "docno"])["label"]
     lines = (tmp_path / "work").read_text(encoding="utf-8").splitlines()
@@ -255,7 +263,7 @@ def test_a_labelling_cost(pool, labels, tmp_path, register):
     assert f"This plan cost {plan.manifest['spent']:.0f} cents." in page
     assert " cents spent" in str(plan.status(wanted(plan, labels)))
     asked = ["plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new"]
-    assert "log-length, column, price" in complaint(*asked, "--cost", "much")
+    assert "log-length, column, price" in complaint(*asked, "--project", keyed(tmp_path, cost="much"))
     timed = of_queries(pool, budget=1.0, cost=costs.TimeCost(30.0))
     assert timed.manifest["arguments"]["cost_unit"] == "hours"
     priced = of_queries(pool.assign(doc_cost=3.0), budget=600, cost=ColumnCost(per_query=1.0))
@@ -289,10 +297,11 @@ def test_a_grade_model(demo, labels, tmp_path, register):
         table.to_csv(tmp_path / name, sep=" ", header=False, index=False)
     first, second = (tmp_path / name for name in demo.runs)
     asked = ["plan", "--run", f"a={first}", "--run", f"b={second}", "--measure", "DCG@10", "--budget", "200"]
-    assert "--grades falling needs --max-grade" in complaint(*asked, "--out", tmp_path / "x", "--grades", "falling")
+    falling = ("--project", keyed(tmp_path, grades="falling"))
+    assert "grades falling need --max-grade" in complaint(*asked, "--out", tmp_path / "x", *falling)
     training, made = ["--train-run", first, "--train-qrels", tmp_path / "qrels"], {}
     for name, more in (("falling", ["--max-grade", "3"]), ("other-prior", training), ("prior", training)):
-        said(*asked, "--out", tmp_path / f"plan {name}", "--grades", name, *more)
+        said(*asked, "--out", tmp_path / f"plan {name}", *more, "--project", keyed(tmp_path, grades=name))
         made[name] = Plan.load(tmp_path / f"plan {name}").tables.pool.grades
     np.testing.assert_allclose(made["falling"], np.tile(np.array([8, 4, 2, 1]) / 15, (len(made["falling"]), 1)))
     np.testing.assert_array_equal(made["other-prior"], made["prior"])

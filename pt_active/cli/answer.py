@@ -63,9 +63,20 @@ def kept_at(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.sqlite")
 
 
-def command_line(*words: object) -> str:
-    """A command that can be pasted into a shell."""
-    return shlex.join(["pt-active", *map(str, words)])
+def command_line(*words: object, project: Path | None = None) -> str:
+    """A command that can be pasted into a shell, with the project file if that is not the usual one."""
+    named = [] if project is None else ["--project", project]
+    return shlex.join(["pt-active", *map(str, words), *map(str, named)])
+
+
+def given_words(**values: object) -> list[str]:
+    """Options as they are typed: ``margin=0.1`` becomes ``--margin 0.1``; None is left out."""
+    words: list[str] = []
+    for name, value in values.items():
+        if value is not None:
+            whole = isinstance(value, float) and value.is_integer()
+            words += [f"--{name.replace('_', '-')}", f"{value:.0f}" if whole else str(value)]
+    return words
 
 
 def next_look(plan: Plan, folder: Path, worklist: Path) -> str:

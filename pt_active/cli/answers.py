@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import MISSING, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,20 +17,12 @@ from pt_active.cli.answer import (
     check_new,
     command_line,
     extended_from,
+    given_words,
     kept_at,
     rounded_up,
 )
-from pt_active.cli.commands import given_words, option, words_of
-from pt_active.cli.options import (
-    LabelFiles,
-    Labelled,
-    Look,
-    Meant,
-    Pair,
-    confidence_level,
-    for_any_missing,
-    largest_margin,
-)
+from pt_active.cli.audit import audit_shown, is_audit
+from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Margin, flag
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
 from pt_active.frames.visible import visible
@@ -54,34 +46,35 @@ OUTCOMES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
 def status(
     labels: LabelFiles,
     look: Look,
-    pair: Pair,
-    meant: Meant,
-    measure: str | None = option(None, "A measure other than the plan's, from the same labels.", "NAME"),
-    confidence: float = confidence_level(),
-    missing: str | None = for_any_missing(),
-    details: bool = option(False, "Print all that it rests on too, for statisticians."),
+    asked: Asked,
+    measure: Annotated[str | None, flag("A measure other than the plan's, from the same labels.", "NAME")] = None,
+    details: Annotated[bool, flag("Print all that it rests on too, for statisticians.")] = False,
+    rel: Annotated[int | None, flag("For an audit, the lowest grade that counts as relevant; default 1.", "N")] = None,
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
     When everything is judged, one more line has the result of a single look at the end; --looks end prints it in full.
-    For another measure, there is only that look.
+    For another measure, there is only that look. Of an audit, it shows error, precision, recall, F1 and agreement
+    beyond chance of each judge, and how two judges differ, or the order of more.
     """
+    if is_audit(labels.plan):
+        if measure is not None or details or look != Look() or asked.pair != Asked().pair or asked.queries:
+            raise ValueError("an audit is answered at once, for all judges: leave out all options but --rel")
+        return audit_shown(labels.plan, labels.qrels_alone(), rel or 1, asked.confidence, asked.missing)
+    if rel is not None:
+        raise ValueError("--rel is for audits; a plan has its measure, such as P(rel=2)@10")
     if measure is not None and look != Look():
         raise ValueError("--looks and --margin are for the plan's own measure")
     labelled = labels.read()
     plan, looks = labelled.plan, look.of(labelled.plan)
-    level = None if confidence == 0.95 else confidence
-    words = [*words_of(pair), *words_of(meant), *given_words(confidence=level, missing=missing), *words_of(labels)]
-
-    def at_the_end() -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
-        return _at_the_end(labelled, pair, measure, meant, confidence, missing)
-
+    words = given_words(**asked.pair, queries=asked.queries)
+    several = len(plan.rankers) > 2 and asked.pair == Asked().pair
     alone = len(plan.rankers) == 1 and look.margin is None
-    if measure is not None or alone or (looks is None and len(plan.rankers) > 2 and pair == Pair()):
+    if measure is not None or alone or (looks is None and several):
         hint = "" if measure is not None else f"All of it on one page:\n  {_page_of(labels, *words)}"
-        return _with_agreement(_of_results(*at_the_end(), hint), labelled)
-    about: dict[str, Any] = {**vars(pair), **meant.fields, "missing": missing, "records": labelled.records}
-    state = plan.status(labelled.qrels, looks, look.margin, confidence, **about)
+        return _with_agreement(_of_results(*_at_the_end(labelled, asked, measure), hint), labelled)
+    about: dict[str, Any] = {**asked.pair, **asked.fields, "missing": asked.missing, "records": labelled.records}
+    state = plan.status(labelled.qrels, looks, look.margin, asked.confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
         shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
@@ -89,8 +82,8 @@ def status(
     else:
         hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
     answer = Answer(state.to_dict(), state.details if details and isinstance(state, Status) else str(state), hint)
-    if not (one.due or one.judged < one.drawn or (missing is None and not labelled.is_whole)):
-        result, estimates = at_the_end()
+    if not (one.due or one.judged < one.drawn or (asked.missing is None and not labelled.is_whole)):
+        result, estimates = _at_the_end(labelled, asked, None)
         end = _of_results(result, estimates, "")
         said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
         answer = replace(answer, content=answer.content | end.content, text=f"{answer.text}\n\n{said}")
@@ -120,21 +113,21 @@ def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate
 
 
 def _at_the_end(
-    labelled: Labelled, pair: Pair, measure: str | None, meant: Meant, confidence: float, missing: str | None
+    labelled: Labelled, asked: Asked, measure: str | None
 ) -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
     """What one look says that was planned at what is judged: of two rankers or all, and of each."""
-    plan = labelled.judged if missing is None else labelled.plan
-    how = labelled.qrels, measure, ESTIMATOR, confidence, missing or "error"
-    about: dict[str, Any] = meant.fields | {"records": labelled.records}
+    plan = labelled.judged if asked.missing is None else labelled.plan
+    how = labelled.qrels, measure, ESTIMATOR, asked.confidence, asked.missing or "error"
+    about: dict[str, Any] = asked.fields | {"records": labelled.records}
     with warnings.catch_warnings():
         if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
             warnings.simplefilter("ignore")
         estimates = plan.estimate(*how, **about)
     if len(plan.rankers) == 1:
         return None, estimates
-    if len(plan.rankers) > 2 and pair == Pair():
+    if len(plan.rankers) > 2 and asked.pair == Asked().pair:
         return plan.rank(*how, **about), estimates
-    return plan.compare(*how, **about | vars(pair)), estimates
+    return plan.compare(*how, **(about | asked.pair)), estimates
 
 
 def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str) -> Answer:
@@ -158,36 +151,41 @@ def _in_short(result: Estimate | Comparison) -> str:
     return f"{result.point:{'+' if isinstance(result, Comparison) else ''}.4f}{interval}"
 
 
+@dataclass(frozen=True)
+class PageFile:
+    """The page of a report."""
+
+    out: Annotated[Path, flag("The file to create: HTML, or JSON if its name ends in .json.", "FILE")]
+    slice: Annotated[
+        list[str] | None, flag("A column of the plan that groups queries; you may pass several.", "COLUMN")
+    ] = None
+
+
 def report(
     labels: LabelFiles,
-    pair: Pair,
-    meant: Meant,
-    out: Path = option(MISSING, "The file to create: HTML, or JSON if its name ends in .json.", "FILE"),
-    so_far: bool = option(False, "Report before everything is judged, from the labels before the first gap."),
-    margin: float | None = largest_margin(),
-    slice: list[str] | None = option(None, "A column of the plan that groups queries; you may pass several.", "COLUMN"),
-    confidence: float = confidence_level(),
-    missing: str | None = for_any_missing(),
+    asked: Asked,
+    page: PageFile,
+    so_far: Annotated[bool, flag("Report before everything is judged, from the labels before the first gap.")] = False,
+    margin: Margin = None,
 ) -> Answer:
     """Write everything that a plan and its labels show into one file: HTML or JSON."""
     from pt_active.plans.answers.report.report import Report
 
-    check_new(out)
+    check_new(page.out)
     if not so_far and margin is not None:
         raise ValueError("--margin is for --so-far")
     plan, qrels, records = labels.read()
-    if so_far and len(plan.rankers) > 2 and None in (pair.first, pair.second):
+    if so_far and len(plan.rankers) > 2 and None in asked.pair.values():
         raise ValueError("a report of the labels so far is about one pair: pass --first and --second")
-    about: dict[str, Any] = vars(pair) | meant.fields | {"records": records}
+    about: dict[str, Any] = {**asked.pair, **asked.fields, "records": records}
     state = None
     if so_far:
-        found = plan.status(qrels, Look().of(plan), margin, confidence, **about, missing=missing)
+        found = plan.status(qrels, Look().of(plan), margin, asked.confidence, **about, missing=asked.missing)
         state = found if isinstance(found, Status) else None
-    about |= {"confidence": confidence, "missing": missing or "error"}
-    about |= {"slices": slice or [], "status": state}
-    made = Report.of(plan, qrels, **about)
-    made.save(out)
-    return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
+    about |= {"confidence": asked.confidence, "missing": asked.missing or "error"}
+    made = Report.of(plan, qrels, **about, slices=page.slice or [], status=state)
+    made.save(page.out)
+    return Answer({"file": str(page.out), **made.to_dict()}, str(made), f"The report is {page.out}.")
 
 
 def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = ()) -> str:
@@ -208,8 +206,8 @@ def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str
     if plan.tables.rounds and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
-    more = command_line("plan", "--extend", labels.plan, "--budget", budget, "--out", beside(labels.plan, "-more"))
-    return f"Next, draw more:\n  {more}"
+    more = ["plan", "--extend", labels.plan, "--budget", budget, "--out", beside(labels.plan, "-more")]
+    return f"Next, draw more:\n  {command_line(*more, project=labels.project)}"
 
 
 def _judge_on(state: Status, labels: LabelFiles) -> str:
@@ -222,24 +220,24 @@ def _judge_on(state: Status, labels: LabelFiles) -> str:
         asked = given_words(
             margin=state.margin if state.second is None else None, queries=NEW if state.holds_for_new else None
         )
-        return f"{hint}Next, let people keep judging, and ask again:\n  {command_line('judge', folder, *store, *asked)}"
+        line = command_line("judge", folder, *store, *asked, project=labels.project)
+        return f"{hint}Next, let people keep judging, and ask again:\n  {line}"
     worklist = command_line("export", folder, "--out", beside(folder, ".csv"), "--format", TABLE_FORMAT)
     return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
 
 
 def _page_of(labels: LabelFiles, *words: str) -> str:
     """The command that puts the labels of a plan on one page."""
-    return command_line("report", labels.plan, *labels.qrels, *words, "--out", beside(labels.plan, ".html"))
+    out = beside(labels.plan, ".html")
+    return command_line("report", labels.plan, *labels.qrels, *words, "--out", out, project=labels.project)
 
 
 def gate(
     labels: LabelFiles,
-    pair: Pair,
-    meant: Meant,
+    asked: Asked,
     look: Look,
-    better: bool = option(False, "Whether it must be better, and not only no worse than by the margin."),
-    confidence: float = confidence_level(),
-    junit: Path | None = option(None, "A JUnit file to create.", "FILE"),
+    better: Annotated[bool, flag("Whether it must be better, and not only no worse than by the margin.")] = False,
+    junit: Annotated[Path | None, flag("A JUnit file to create.", "FILE")] = None,
 ) -> Answer:
     """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
 
@@ -248,13 +246,13 @@ def gate(
     there is no default. With more than two rankers, pass --first and --second.
     """
     plan, qrels, records = labels.read()
-    often, asked = look.of(plan), BETTER if better else NON_INFERIOR
-    about: dict[str, Any] = {**vars(meant), **vars(pair), "records": records}
-    decided = plan.gate(qrels, look.margin, asked, often, confidence, **about)
+    looks, rule = look.of(plan), BETTER if better else NON_INFERIOR
+    about: dict[str, Any] = {"queries": asked.queries, "clusters": asked.clusters, "records": records, **asked.pair}
+    decided = plan.gate(qrels, look.margin, rule, looks, asked.confidence, **about)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     hint = ""
-    if decided.outcome == UNRESOLVED and often is not None:
+    if decided.outcome == UNRESOLVED and looks is not None:
         hint = next_step(decided.status, plan, labels)
     return Answer(decided.to_dict(), str(decided), hint, OUTCOMES[decided.outcome])
 

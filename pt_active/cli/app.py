@@ -9,22 +9,22 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_origin
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from pt_active.cli.failures import Usage, failures_told, in_one_line
 
 
 class Listed(NamedTuple):
-    """A command as the help of its group lists it."""
+    """A command as the help lists it."""
 
-    title: str | None  # that it stands under
+    title: str  # that it stands under
     file: str  # of this folder, with the function of its name, whose docstring is its own help
     says: str
     example: str
@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, Listed] = {
     "plan": Listed(
         ROAD,
         "plans",
-        "Choose the queries or documents to judge.",
+        "Choose the queries or documents to judge, or the labels of an LLM to check.",
         "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan",
     ),
@@ -82,7 +82,7 @@ COMMANDS: Mapping[str, Listed] = {
     ),
     "sample-queries": Listed(
         FURTHER,
-        "logs",
+        "plans",
         "Draw queries of a log that is larger than memory by their traffic, to plan from their runs.",
         "pt-active sample-queries --run a='a-*.parquet' --weight traffic --size 10000 --out sampled",
     ),
@@ -113,94 +113,33 @@ COMMANDS: Mapping[str, Listed] = {
 }
 """The commands in the order of the help, most wanted first."""
 
-AUDIT: Mapping[str, Listed] = {
-    "plan": Listed(
-        None,
-        "audit",
-        "Choose the pairs that people label, to learn how often judges such as LLMs are wrong.",
-        "pt-active audit plan --judge gpt=gpt.qrels --judge llama=llama.qrels \\\n    --budget 200 --out my-audit",
-    ),
-    "export": Listed(
-        None,
-        "audit",
-        "Write the pairs of an audit to a file for people or for a judging tool.",
-        "pt-active audit export my-audit --out label-me.csv",
-    ),
-    "report": Listed(
-        None,
-        "audit",
-        "Estimate how often each judge is wrong, and which of several errs less.",
-        "pt-active audit report my-audit labelled.csv --rel 2",
-    ),
-}
-"""The commands of the group ``audit``, in the order in which they are used."""
-
-
-def group(commands: Mapping[str, Listed], says: str | None = None) -> typer.Typer:
-    """A group of commands, none of which is loaded before it is run."""
-    made = typer.Typer(
-        cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=says
-    )
-    for name, listed in commands.items():
-        made.command(name, help=listed.says, rich_help_panel=listed.title)(_later(name, listed))
-    return made
-
-
-def _later(name: str, listed: Listed) -> Callable[[], None]:
-    """What stands for the function of a command until it is loaded."""
-
-    def run() -> None: ...
-
-    run.load = lambda: _loaded(name, listed)  # type: ignore[attr-defined]
-    return run
-
-
-def _loaded(name: str, listed: Listed) -> Any:
-    from pt_active.cli.commands import printed
-    from pt_active.cli.project import COMMANDS
-
-    module = import_module(f"pt_active.cli.{listed.file}")
-    function = getattr(module, name.replace("-", "_"), None) or getattr(module, f"{name}_")
-    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    shown = "\n\n".join([*(" ".join(each.split()) for each in paragraphs), f"\b\nExample:\n{listed.example}"])
-    takes = COMMANDS.get(name, ()) if listed.title else ()
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=Command, help=shown, rich_help_panel=listed.title, epilog=_EPILOG)(printed(function, takes))
-    return typer.main.get_command(alone)
-
-
 MEMORY = 1_200_000_000  # Bytes of addresses that a command needs, most of them for libraries
 
 
-def _untyped(params: list[Any]) -> list[Any]:
-    """Options and arguments without the types of Python that typer 0.29 shows in their help."""
-    for each in (each for each in params if each.param_type_name == "argument" or each.is_flag):
-        vars(each)["display_type_rich"] = lambda ctx: None
-    return params
-
-
-class Command(TyperCommand):
-    """A command, with a plain help."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """The options and arguments."""
-        return _untyped(super().get_params(ctx))
-
-
 class Commands(TyperGroup):
-    """A group of commands, which prints errors and warnings in one line each."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """The options that go with every command."""
-        return _untyped(super().get_params(ctx))
+    """The commands, each loaded when it is run; errors and warnings are printed in one line each."""
 
     def loaded(self, name: str) -> Any:
-        """A command with its options; its file is imported if need be."""
+        """A command with its options; its file is imported."""
         _check_memory()
-        command = self.commands[name]
-        if load := getattr(command.callback, "load", None):
-            command = self.commands[name] = load()
-        return command
+        from pt_active.cli.options import as_command, options_of
+        from pt_active.cli.project import COMMANDS as TAKEN
+        from pt_active.cli.project import key_of
+
+        listed, takes = COMMANDS[name], TAKEN.get(name, ())
+        module = import_module(f"pt_active.cli.{listed.file}")
+        function = getattr(module, name.replace("-", "_"), None) or getattr(module, f"{name}_")
+        paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n")]
+        shown = "\n\n".join([*paragraphs, f"\b\nExample:\n{listed.example}"])
+        hints = options_of(function)
+        keys = ", ".join(key_of(name, key) for key in takes if get_origin(hints[key][0]) is not Annotated)
+        epilog = "Options of all commands, such as --json and --quiet: pt-active --help."
+        if takes:
+            also = f"; it also sets {keys}" if keys else ""
+            epilog += f" What you leave out is taken from pt-active.toml{also}."
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name, help=shown, epilog=epilog)(as_command(function, takes))
+        return typer.main.get_command(alone)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is typed, loaded."""
@@ -209,7 +148,7 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Read the options that go with every command, wherever they stand."""
-        return super().parse_args(ctx, args if ctx.parent is not None else _shared_first(args, self.params))
+        return super().parse_args(ctx, _shared_first(args, self.params))
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Read the options before the command."""
@@ -255,9 +194,6 @@ def _shared_first(args: list[str], params: list[Any]) -> list[str]:
         else:
             first.append(word)
     return [*first, *rest, *words]
-
-
-_EPILOG = "Options of all commands, such as --json and --quiet: pt-active --help."
 
 
 @contextlib.contextmanager
@@ -313,16 +249,6 @@ def about(
     grade_names: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Words for grades in labels: bad,fair,good, or bad=0,good=2.")
     ] = None,
-    confidence: Annotated[
-        float | None, typer.Option(metavar="X", help="The confidence level of intervals; default 0.95.")
-    ] = None,
-    queries: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Answer for these queries, or for new ones like them: these or new."),
-    ] = None,
-    clusters: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="A column of the topics whose equal values belong together.")
-    ] = None,
 ) -> None:
     """Find out which ranker is better, and by how much, from few human judgments.
 
@@ -332,10 +258,7 @@ def about(
     """
 
 
-app = group(COMMANDS)
-app.callback(help=about.__doc__)(about)
-app.add_typer(
-    group(AUDIT, "Measure how well an LLM judge agrees with people."),
-    name="audit",
-    rich_help_panel=JUDGES,
-)
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.callback()(about)
+for _name, _listed in COMMANDS.items():
+    app.command(_name, help=_listed.says, rich_help_panel=_listed.title)(lambda: None)

@@ -9,17 +9,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.cli.commands import option, words_of
-from pt_active.cli.options import JudgingCosts
-from pt_active.frames.checks import MAX_WHOLE, how_many, shown, some
+from pt_active.cli.options import JudgingCosts, check_known, flag
+from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import lost_zeros
 from pt_active.frames.tables import read_parquet
@@ -30,14 +28,14 @@ from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.plan import Plan
 from pt_active.relevance.grades.judges import judge_table, mean_of_judges, read_judge, votes_in
 from pt_active.relevance.grades.learned import GRADES
-from pt_active.relevance.grades.models import UNJUDGED_POLICIES, ColdGrades, GradeModel, MixtureGrades
+from pt_active.relevance.grades.models import ColdGrades, GradeModel, MixtureGrades
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
 Modelled = tuple[GradeModel | MixtureGrades, str]
 """A grade model, and where the grades come from in words, which may be none."""
 
-DEFAULT_GRADES = "ordered-logit"  # The default of ``--grades``
+DEFAULT_GRADES = "ordered-logit"  # The default of the key ``grades``
 
 MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
@@ -52,20 +50,18 @@ def past_labels(path: Path) -> pd.DataFrame:
 class RunFiles:
     """Runs to compare, and what is known of their queries and documents."""
 
-    run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE")
-    topics: Path | None = option(None, "The queries; default: those of the runs.", "FILE")
-    texts: Path | None = option(None, "Document texts, for the judges and for costs by length.", "FILE")
-    train_run: list[Path] | None = option(None, "A past run that people judged; you may pass several.", "FILE")
-    train_qrels: Path | None = option(None, "Judgments of the training runs: qrels or a filled-in CSV.", "FILE")
-    judge: list[str] | None = option(
-        None, "Labels or votes of another judge, such as an LLM; you may pass several.", "[NAME=]FILE"
+    run: Annotated[list[str] | None, flag("A ranker's run; pass one for each ranker.", "NAME=FILE")] = None
+    topics: Annotated[Path | None, flag("The queries; default: those of the runs.", "FILE")] = None
+    texts: Annotated[Path | None, flag("Document texts, for the judges and for costs by length.", "FILE")] = None
+    train_run: Annotated[list[Path] | None, flag("A past run that people judged; you may pass several.", "FILE")] = None
+    train_qrels: Annotated[Path | None, flag("Judgments of the training runs: qrels or a filled-in CSV.", "FILE")] = (
+        None
     )
-    max_grade: int | None = option(
-        None, "The highest grade; default: the highest in the training labels.", "N", within=(1, HIGHEST_LABEL)
-    )
-    depth: int | None = option(
-        None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE), rare=True
-    )
+    judge: Annotated[
+        list[str] | None, flag("Labels or votes of another judge, such as an LLM; you may pass several.", "[NAME=]FILE")
+    ] = None
+    max_grade: Annotated[int | None, flag("The highest grade; default: the highest in the labels.", "N")] = None
+    depth: int | None = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -89,37 +85,21 @@ class RunFiles:
 class PoolFiles(RunFiles):
     """The source of a graded pool."""
 
-    pool: Path | None = option(None, "A Parquet file with grade columns, in place of runs.", "FILE", rare=True)
-    grades: str | None = option(
-        None, f"The grade model: {{}}; default {DEFAULT_GRADES}.", "NAME", names=GRADES, rare=True
-    )
-    unjudged: str | None = option(
-        None,
-        "How training documents without a label count: {}; missing ones are left out.",
-        "NAME",
-        names=UNJUDGED_POLICIES,
-        rare=True,
-    )
-
-    def check(self) -> None:
-        """Raise early for errors that would otherwise show only after the files are read."""
-        if bool(self.run) == (self.pool is not None):
-            raise ValueError("pass either --run (one for each ranker) or --pool, and not both")
-        if self.pool is not None:
-            own = words_of(PoolFiles(pool=self.pool, topics=self.topics, texts=self.texts))
-            if given := [word for word in words_of(self) if word.startswith("--") and word not in own]:
-                raise ValueError(f"--pool already has grades; leave out {', '.join(dict.fromkeys(given))}")
+    pool: Path | None = None
+    grades: str | None = None
+    unjudged: str | None = None
 
     def model(self) -> Modelled:
         """The grade model of the options."""
         judge, runs, highest = self.judge, self.train_run, self.max_grade
         if judge and self.grades is not None:
-            raise ValueError("pass either --grades or --judge, and not both")
+            raise ValueError("the grades are either those of --judge or of the key grades, and not both")
+        check_known("grades", self.grades, GRADES)
         cold = highest is not None and not (self.pool or runs or self.train_qrels or self.grades or judge)
         name = "cold" if cold else self.grades or DEFAULT_GRADES
         if not judge and not hasattr(GRADES[name], "fit"):
             if highest is None:
-                raise ValueError(f"--grades {name} needs --max-grade N, the highest grade")
+                raise ValueError(f"grades {name} need --max-grade N, the highest grade")
             guessed = GRADES[name](highest)
             return guessed, guessed.described() if isinstance(guessed, ColdGrades) else ""
         if judge and self.train_qrels is None and not runs:
@@ -132,7 +112,7 @@ class PoolFiles(RunFiles):
         if self.train_qrels is None or not (runs or judge):
             needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
             raise ValueError(
-                f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, and no --grades"
+                f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, alone"
             )
         return self._fitted(name, past_labels(self.train_qrels))
 
@@ -150,6 +130,8 @@ class PoolFiles(RunFiles):
 
     def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""
+        if bool(self.run) == (self.pool is not None):
+            raise ValueError("pass --run NAME=FILE, once for each ranker; or name a pool in the project file")
         read = None if self.topics is None else (self.topics, read_topics(self.topics))
         if self.pool is not None:
             frame = read_parquet(self.pool).reset_index(drop=True)
@@ -185,7 +167,7 @@ def named_files(entries: list[str], option: str, reserved: Collection[str] = ())
 def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
     """Raise if documents lack the texts that their cost is computed from."""
     if getattr(prices.of_judging(), "column", None) == "text" and "text" not in documents.columns:
-        raise ValueError(f"--cost {prices.cost} needs the texts of the documents: --texts FILE")
+        raise ValueError(f"cost {prices.cost} needs the texts of the documents: --texts FILE")
 
 
 def fitting_topics(path: Path, topics: pd.DataFrame, qids: pd.Series) -> pd.DataFrame:
@@ -305,4 +287,4 @@ def doubts_about(
         for name in (each for each in kept if each not in shared):
             yield "runs", f"{name} has no document in common with another run: are they of the same collection?"
     if depth is not None and cutoff is not None and depth < cutoff:
-        yield "depth", f"--depth {depth} is less than the cutoff of {measure}, so the ranks below count as empty"
+        yield "depth", f"depth {depth} is less than the cutoff of {measure}, so the ranks below count as empty"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pt_active.answers.comparison import Answers
 from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
-from pt_active.cli.commands import of_every_command, option
 from pt_active.cli.files import RunFiles, named_files
 from pt_active.cli.fits import Finding, findings
-from pt_active.cli.options import JudgingCosts, Meant
+from pt_active.cli.options import JudgingCosts, flag
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.checks import how_many, positive
@@ -32,43 +31,46 @@ COMMENTS = (
 
 
 @dataclass(frozen=True)
-class Made:
-    """What is made, now and by pt-active plan."""
+class FirstFiles(RunFiles):
+    """The files that a project begins with."""
 
-    plan: Path = option(Path("my-plan"), "The folder that pt-active plan will create.", "DIR")
-    measure: str | None = option(None, f"The measure to estimate; default {MEASURE}.", "NAME")
-    budget: float | None = option(None, "The most documents that people can judge; left out, budget advises.")
-    project: Path | None = of_every_command(None)
+    depth: Annotated[int | None, flag("The number of documents to keep of each ranking.", "N")] = None
 
 
-def init(source: RunFiles, given: AnswerFiles, meant: Meant, made: Made) -> Answer:
+def init(
+    source: FirstFiles,
+    given: AnswerFiles,
+    measure: Annotated[str | None, flag(f"The measure to estimate; default {MEASURE}.", "NAME")] = None,
+    budget: Annotated[float | None, flag("The most documents that people can judge; left out, budget advises.")] = None,
+    plan: Path = Path("my-plan"),
+    project: Path | None = None,
+) -> Answer:
     """Check that your files fit together, and record them in pt-active.toml."""
-    folder, out, measure, budget = made.plan, made.project or FILE, made.measure, made.budget
+    out = project or FILE
     budget = None if budget is None else positive("budget", budget)
     before = _before(out, bool(given.answers))
     if given.answers:
-        if source != RunFiles() or measure is not None:
+        if source != FirstFiles() or measure is not None:
             raise ValueError("--answers takes the place of runs, and its measure is the mean score: leave out --run, …")
-        found, own = project_of_answers(given, budget, folder, out.parent / before.get("pool", ""))
+        found, own = project_of_answers(given, budget, plan, out.parent / before.get("pool", ""))
         named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
-        values = _of_plan(folder, out) | own | named
+        values = _of_plan(plan, out) | own | named
     else:
         source, measure = _said(source), measure or MEASURE
         found = findings(source, measure, budget, JudgingCosts(cost=str(before.get("cost", "unit"))))
-        values = _of_plan(folder, out) | {"measure": measure} | _of_source(source, out)
+        values = _of_plan(plan, out) | {"measure": measure} | _of_source(source, out)
     values |= {} if budget is None else {"budget": int(budget) if float(budget).is_integer() else budget}
-    values |= {name: value for name, value in vars(meant).items() if value is not None}
     kept = {key: value for key, value in before.items() if key not in values}
     write_file(out, project_text(values | kept, COMMENTS), replace=out.exists())
     wide = max(len(each.about) for each in found)
     told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
     doubts = sum(each.wrong for each in found)
     hint = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
-    project = [] if out == FILE else ["--project", out]
+    other = None if out == FILE else out
     if "budget" in kept | values:
-        hint += f"Next, choose what to judge:\n  {command_line('plan', *project)}"
+        hint += f"Next, choose what to judge:\n  {command_line('plan', project=other)}"
     else:
-        asked = command_line("budget", "--difference", "X", *project)
+        asked = command_line("budget", "--difference", "X", project=other)
         hint += f"Next, ask how many judgments it takes to find a difference of X:\n  {asked}"
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
     return Answer(content, f"{told}\n\nThis is kept in {out}.", hint)
@@ -86,7 +88,7 @@ def _before(out: Path, of_answers: bool) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in own}
 
 
-def _said(source: RunFiles) -> RunFiles:
+def _said(source: FirstFiles) -> FirstFiles:
     """The files that were typed; raises if what every project needs is missing."""
     lacking = [] if source.run else ["--run NAME=FILE, once for each ranker (or --answers)"]
     if not (source.train_qrels or source.judge or source.max_grade):
@@ -129,10 +131,10 @@ def _from(file: str | Path, out: Path) -> str:
 class AnswerFiles:
     """Answers of systems to the same items."""
 
-    answers: list[str] | None = option(
-        None, "Answers of systems, in place of runs: one table, or NAME=FILE for each system.", "FILE"
-    )
-    scale: str = option("0-1", "How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE")
+    answers: Annotated[
+        list[str] | None, flag("Answers of systems, in place of runs: one table, or NAME=FILE for each.", "FILE")
+    ] = None
+    scale: Annotated[str, flag("How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE")] = "0-1"
 
     def read(self) -> Answers:
         """The answers."""
@@ -148,7 +150,7 @@ def project_of_answers(
     """What was found, and the keys of the project file; the pool is kept beside the plan, in place of its ``own``."""
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
     if pool.exists() and pool != own:
-        raise FileExistsError(f"{pool} exists; remove it, or choose another --plan")
+        raise FileExistsError(f"{pool} exists; remove it, or change the key plan")
     found = _findings(answers, budget)
     with new_file(pool, replace=pool == own) as unfinished:
         answers.pool.to_parquet(unfinished, index=False)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
 
 from pt_active.cli.answer import Answer, check_new, command_line, kept_at, next_look
-from pt_active.cli.commands import argument, of_every_command, option
+from pt_active.cli.audit import is_audit
 from pt_active.cli.files import texts_for
-from pt_active.cli.options import Meant, plan_folder
+from pt_active.cli.options import Margin, Meant, OutFile, PlanFolder, Texts, check_known, flag, word
 from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.checks import agreeing, how_many, shown, some, within
 from pt_active.frames.qrels import checked_qrels
@@ -33,6 +33,7 @@ from pt_active.judging.worklist import GradeNames, Worklist
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import in_drawing_order
 from pt_active.plans.plan import Plan
+from pt_active.risk.audit import Audit
 
 if TYPE_CHECKING:
     from pt_active.judging.server.app import Site
@@ -54,27 +55,29 @@ _TABLES = ("csv", "xlsx")  # Formats that come back in the file that was written
 class Address:
     """Where a judging server listens."""
 
-    port: int = option(8765, "The port; 0 takes any that is free.", "N", within=(0, 65535))
-    host: str = option("127.0.0.1", "The address to listen on; 0.0.0.0 lets other machines in.", "ADDRESS")
-    address: str | None = option(None, "What links begin with, such as a proxy's https://NAME.", "NAME", rare=True)
-    json_output: bool = of_every_command(False)  # Then one JSON object alone is on stdout, and links are not
+    port: Annotated[int, flag("The port; default 8765; 0 takes any that is free.", "N")] = 8765
+    host: Annotated[str, flag("The address to listen on; 0.0.0.0 lets other machines in.", "ADDRESS")] = "127.0.0.1"
+    address: Annotated[str | None, flag("What links begin with, such as a proxy's https://NAME.", "NAME")] = None
+    json_output: bool = False  # Then one JSON object alone is on stdout, and links are not
 
 
 @dataclass(frozen=True)
 class Setting:
     """How a plan is judged; the project file continues with the longer plan after a next round."""
 
-    judges: str | None = option(None, "The names of the judges, separated by commas; each gets a link.", "NAMES")
-    guideline: Path | None = option(None, "A guideline in Markdown, which judges see beside the documents.", "FILE")
-    grade_names: str | None = of_every_command(None)
-    store: Path | None = option(None, "The file that keeps the judgments; default: PLAN.sqlite.", "FILE")
-    double: float | None = option(
-        None, f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge."
+    judges: Annotated[str | None, flag("The names of the judges, separated by commas; each gets a link.", "NAMES")] = (
+        None
     )
-    margin: float | None = option(
-        None, "The largest difference that does not matter; for one ranker, the half-width that you want."
-    )
-    project: Path = of_every_command(FILE)
+    guideline: Annotated[
+        Path | None, flag("A guideline in Markdown, which judges see beside the documents.", "FILE")
+    ] = None
+    grade_names: str | None = None
+    store: Annotated[Path | None, flag("The file that keeps the judgments; default: PLAN.sqlite.", "FILE")] = None
+    double: Annotated[
+        float | None, flag(f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge.")
+    ] = None
+    margin: Margin = None
+    project: Path = FILE
 
     def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None, meant: Meant) -> Site:
         """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
@@ -123,9 +126,9 @@ def judge(
     setting: Setting,
     meant: Meant,
     where: Address,
-    plan: Path | None = argument(None, "The folder of a plan; not needed with --demo.", "PLAN"),
-    texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
-    demo: bool = option(False, "Try the pages on a plan of simulated documents."),
+    plan: Annotated[Path | None, word("The folder of a plan; not needed with --demo.", "PLAN")] = None,
+    texts: Texts = None,
+    demo: Annotated[bool, flag("Try the pages on a plan of simulated documents.")] = False,
 ) -> Answer:
     """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [package for module, package in NEEDED.items() if find_spec(module) is None]:
@@ -217,16 +220,20 @@ def file_formats() -> tuple[str, ...]:
 
 
 def export(
-    plan: Path = plan_folder(),
-    out: Path = option(MISSING, "The file to create.", "FILE"),
-    format: str = option(FORMAT, "One of {}.", "NAME", names=file_formats),
-    labels: Path | None = option(None, "Labels that you already have, to fill in.", "FILE"),
-    texts: Path | None = option(None, "Document texts, if the plan has none.", "FILE"),
-    grade_names: str | None = of_every_command(None),
+    plan: PlanFolder,
+    out: OutFile,
+    format: Annotated[str, flag(f"One of {', '.join(file_formats())}; default {FORMAT}.", "NAME")] = FORMAT,
+    labels: Annotated[Path | None, flag("Labels that you already have, to fill in.", "FILE")] = None,
+    texts: Texts = None,
+    grade_names: str | None = None,
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
     check_new(out)
-    loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
+    check_known("format", format, file_formats())
+    names = GradeNames.parsed(grade_names)
+    if is_audit(plan):
+        return _pairs(plan, out, format, names)
+    loaded = Plan.load(plan)
     documents = in_drawing_order(loaded.tables)
     given = texts_for(loaded, texts)
     documents = documents if given is None else with_texts(documents, given)
@@ -262,13 +269,26 @@ def export(
     return Answer(content, text, f"{hint}Next, import what the tool exports:\n  {line}")
 
 
+def _pairs(folder: Path, out: Path, format: str, names: GradeNames) -> Answer:
+    """Write the pairs of an audit."""
+    audit = Audit.load(folder)
+    pairs = audit.assessments
+    if format in FORMATS and not names.grades:
+        write_assessments(pairs, out, format)
+    else:
+        write_worklist(Worklist(pairs, audit.tables.pairs.max_grade or 1, "", names), out, format)
+    content = {"file": str(out), "format": format, "assessments": len(pairs)}
+    hint = f"Next, when the labels are filled in:\n  {command_line('status', folder, out)}"
+    return Answer(content, f"{how_many('pair', len(pairs))} to label in {out}.", hint)
+
+
 def import_(
-    tool: str = argument(MISSING, "One of {}.", "TOOL", names=TOOLS),
-    files: list[Path] = argument(MISSING, "A file that the tool exported.", "FILE"),
-    plan: Path = option(MISSING, "The folder of the plan.", "PLAN"),
-    out: Path = option(MISSING, "The file of records to create: .jsonl or .parquet.", "FILE"),
-    grade_names: str | None = of_every_command(None),
-    annotator: str = option("", "The judge, if the file names none.", "NAME"),
+    tool: Annotated[str, word(f"One of {', '.join(TOOLS)}.", "TOOL")],
+    files: Annotated[list[Path], word("A file that the tool exported.", "FILE")],
+    plan: Annotated[Path, flag("The folder of the plan.", "PLAN")],
+    out: Annotated[Path, flag("The file of records to create: .jsonl or .parquet.", "FILE")],
+    annotator: Annotated[str, flag("The judge, if the file names none.", "NAME")] = "",
+    grade_names: str | None = None,
 ) -> Answer:
     """Turn the export of a judging tool into records: who gave which grade to which document, and when."""
     check_new(out)

@@ -1,109 +1,99 @@
-"""Commands that choose what people should judge: budget and plan."""
+"""Commands that choose what people should judge: plan, budget and sample-queries."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, kept_at, rounded_up
-from pt_active.cli.commands import argument, given_words, of_every_command, option, words_of
-from pt_active.cli.files import PoolFiles, texts_for
+from pt_active.cli.audit import audit_of
+from pt_active.cli.files import PoolFiles, named_files, texts_for
 from pt_active.cli.fits import whole_pools
-from pt_active.cli.options import (
-    JudgingCosts,
-    LabelFiles,
-    Meant,
-    confidence_level,
-    design_choices,
-    label_files,
-    random_seed,
-)
+from pt_active.cli.options import JudgingCosts, LabelFiles, Meant, OutFolder, Seed, flag, word
 from pt_active.cli.project import FILE
-from pt_active.frames.checks import how_many
+from pt_active.frames.atomic import new_folder
+from pt_active.frames.checks import how_many, shown
 from pt_active.frames.columns import grade_columns
 from pt_active.judging.server.store import is_of_plan
-from pt_active.plans.answers.forecast import LEVELS
+from pt_active.logs import sample_queries as drawn_from
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
 from pt_active.relevance.measures import SCORE, parse_measure
-from pt_active.sampling.designs import DESIGNS
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
 
-_NO_MEASURE = "pass what to estimate, such as --measure DCG@10"
+Measure = Annotated[str | None, flag("The measure to estimate, such as DCG@10 or nDCG@10.", "NAME")]
+
+
+def _measure(measure: str | None) -> str:
+    if measure is None:
+        raise ValueError("pass what to estimate, such as --measure DCG@10")
+    return measure
 
 
 @dataclass(frozen=True)
 class Sampling:
     """How a plan samples."""
 
-    measure: str | None = option(None, "The measure to estimate, such as DCG@10 or nDCG@10.", "NAME")
-    budget: float | None = option(None, "The most that judging may cost; by default each document costs 1.")
-    level: str | None = option(
-        None,
-        "What to sample: {}. Default: document, unless whole queries are expected to be better.",
-        "NAME",
-        names=LEVELS,
-    )
-    design: str | None = option(
-        None,
-        f"How to sample queries: {', '.join(DESIGNS)}; or documents: {', '.join(DOCUMENT_DRAWINGS)}.",
-        "NAME",
-        names=design_choices,
-    )
-    seed: int = random_seed()
-    defensive: float | None = of_every_command(None)  # the share of the draws that ignores the grade model
-
-    def how(self) -> dict[str, Any]:
-        """The arguments of `Plan.create`; raises without a budget."""
-        if self.budget is None:
-            most = "the most to spend, such as the number of documents that people can judge"
-            raise ValueError(f"pass --budget, {most}; pt-active budget advises")
-        return {name: value for name, value in vars(self).items() if name != "measure"}
+    budget: Annotated[float, flag("The most that judging may cost, a document 1 by default; pt-active budget advises.")]
+    level: str | None = None
+    design: str | None = None
+    seed: int = 0
+    defensive: float | None = None
 
 
 def plan(
     sampling: Sampling,
     source: PoolFiles,
     prices: JudgingCosts,
-    out: Path = option(MISSING, "The folder to create.", "DIR"),
-    extend: Path | None = option(None, "A plan to add to, in its order or by another sample.", "PLAN"),
+    out: OutFolder,
+    measure: Measure = None,
+    extend: Annotated[Path | None, flag("A plan to add to, in its order or by another sample.", "PLAN")] = None,
+    audit: Annotated[bool, flag("Choose what tells how often the judges of --judge are wrong.")] = False,
 ) -> Answer:
-    """Choose the queries or documents to judge, and keep the choice in a folder."""
+    """Choose the queries or documents to judge, and keep the choice in a folder.
+
+    With --audit, people label what judges such as LLMs have labelled, to learn how often each is wrong.
+    """
     check_new(out)
+    if extend is not None or audit:
+        _check_left_out(source, measure, extend)
+    if audit:
+        return audit_of(source, sampling.budget, sampling.seed, out)
     if extend is not None:
-        return _extended(extend, sampling, source, prices, out)
-    cost, how = prices.of_judging(), sampling.how()
-    if sampling.measure is None:
-        raise ValueError(_NO_MEASURE)
-    source.check()
-    frame, queries = source.read(prices, sampling.measure)
+        loaded = Plan.load(extend)
+        longer = loaded.extend(sampling.budget, texts=texts_for(loaded, source.texts, warned=False)).save(out)
+        files = [kept_at(extend), *sorted(extend.parent.glob("*.sqlite"))]
+        stores = [file for file in files if is_of_plan(file, loaded.tables.manifest.origin)]
+        return _planned(longer, out, store=["--store", stores[0]] if stores else [])
+    cost, measure = prices.of_judging(), _measure(measure)
+    frame, queries = source.read(prices, measure)
     highest = len(grade_columns(frame.columns)) - 1
-    measure = parse_measure(sampling.measure, max(highest, 0) or None)
-    if said := whole_pools(measure, len(frame), frame["qid"].nunique()):
+    if said := whole_pools(parse_measure(measure, max(highest, 0) or None), len(frame), frame["qid"].nunique()):
         warnings.warn(said, stacklevel=2)
-    made = Plan.create(frame, queries, sampling.measure, cost=cost, **how).save(out)
+    made = Plan.create(frame, queries, measure, cost=cost, **asdict(sampling)).save(out)
     return _planned(made, out, frame.attrs.get("grade_model", ""))
 
 
-def _extended(plan: Path, sampling: Sampling, source: PoolFiles, prices: JudgingCosts, out: Path) -> Answer:
-    """Add to a plan."""
-    given = replace(sampling, budget=None), replace(source, texts=None), prices
-    if extra := dict.fromkeys(word for each in given for word in words_of(each) if word[:2] == "--"):
-        raise ValueError(f"a plan goes on as it began; leave out {', '.join(extra)}")
-    loaded = Plan.load(plan)
-    made = loaded.extend(sampling.how()["budget"], texts=texts_for(loaded, source.texts, warned=False)).save(out)
-    files = [kept_at(plan), *sorted(plan.parent.glob("*.sqlite"))]
-    stores = [each for each in files if is_of_plan(each, loaded.tables.manifest.origin)]
-    return _planned(made, out, store=["--store", stores[0]] if stores else [])
+def _check_left_out(source: PoolFiles, measure: str | None, extend: Path | None) -> None:
+    """Raise if something is asked that an audit, or a plan that goes on as it began, has no use for."""
+    used = ("texts",) if extend is not None else ("judge", "train_qrels", "max_grade", "topics", "texts")
+    given = {"measure": measure, **vars(source)}
+    extra = [name for name, value in given.items() if value is not None and name not in used]
+    if extra:
+        why = "a plan goes on as it began" if extend is not None else "an audit is of judges alone"
+        raise ValueError(f"{why}; leave out {', '.join(_flag_of(name) for name in extra)}")
+
+
+def _flag_of(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _planned(made: Plan, out: Path, grades: str = "", store: Sequence[object] = ()) -> Answer:
@@ -116,64 +106,78 @@ def _planned(made: Plan, out: Path, grades: str = "", store: Sequence[object] = 
 
 
 @dataclass(frozen=True)
+class BudgetFiles(PoolFiles):
+    """The source of a graded pool, whose queries and costs few forecasts need to name."""
+
+    topics: Path | None = None
+    texts: Path | None = None
+
+
+@dataclass(frozen=True)
 class Wanted(Meant):
     """What an answer is to reach, and for which queries."""
 
-    width: float | None = option(None, "The half-width that you want for the interval.")
-    difference: float | None = option(None, "The difference that you want to find.")
-    budget: list[float] | None = option(None, "A budget to forecast; you may pass several.")
-    confidence: float = confidence_level()
-    measure: str | None = option(None, "The measure to estimate; a plan has its own.", "NAME")
+    width: Annotated[float | None, flag("The half-width that you want for the interval.")] = None
+    difference: Annotated[float | None, flag("The difference that you want to find.")] = None
+    budget: Annotated[list[float] | None, flag("A budget to forecast; you may pass several.")] = None
+    confidence: float = 0.95
+    project: Path | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.budget and self.width is not None:
             raise ValueError("pass either --budget or --width, and not both")
 
 
 def budget(
-    source: PoolFiles,
+    source: BudgetFiles,
     prices: JudgingCosts,
     wanted: Wanted,
-    plan: Path | None = argument(None, "A plan, in place of runs; with labels, it is a pilot.", "PLAN"),
-    qrels: list[Path] | None = label_files(None),
+    measure: Measure = None,
+    plan: Annotated[Path | None, word("A plan, in place of runs; with labels, it is a pilot.", "PLAN")] = None,
+    qrels: Annotated[list[Path] | None, word("Labels of the plan.", "LABELS")] = None,
+    grade_names: str | None = None,
 ) -> Answer:
     """Forecast how many judgments an answer takes, before the first judgment or after a first round."""
     cost = prices.of_judging()
-    content: dict[str, Any] = {}
-    loaded, grades, qrels = None, "", qrels or []
     if plan is None:
-        source.check()
-        if (measure := wanted.measure) is None:
-            raise ValueError(_NO_MEASURE)
+        measure = _measure(measure)
         frame, queries = source.read(prices, measure)
-        outlook, grades = Outlook.of(frame, queries, measure, cost, **wanted.fields), frame.attrs.get("grade_model", "")
-        priced, unit = repr(cost), unit_of(cost)
+        outlook = Outlook.of(frame, queries, measure, cost, **wanted.fields)
+        grades = frame.attrs.get("grade_model", "")
+        table, hint = _asked(outlook, wanted)
         content = {"grades": grades} if grades else {}
-    else:
-        measured = given_words(measure=wanted.measure)
-        if extra := dict.fromkeys(
-            word for word in [*words_of(source), *words_of(prices), *measured] if word[:2] == "--"
-        ):
-            raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
-        loaded = Plan.load(plan)
-        labelled = LabelFiles(plan=plan, qrels=qrels).read() if qrels else None
-        judged = loaded if labelled is None else labelled.judged
-        outlook = Outlook.of_plan(judged, labelled and labelled.qrels, **wanted.fields)
-        priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
+        return _forecast(outlook, table, content | {"cost": repr(cost)}, unit_of(cost), grades, hint)
+    given = {"measure": measure, **vars(source)}
+    if extra := [_flag_of(name) for name, value in given.items() if value is not None]:
+        raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
+    loaded = Plan.load(plan)
+    labelled = LabelFiles(plan, qrels, grade_names).read() if qrels else None
+    judged = loaded if labelled is None else labelled.judged
+    outlook = Outlook.of_plan(judged, labelled and labelled.qrels, **wanted.fields)
+    arguments = loaded.tables.manifest.arguments
     table, hint = _asked(outlook, wanted, loaded, plan)
-    content |= {"measure": str(outlook.measure), "rankers": list(outlook.names), "queries": outlook.queries}
-    content |= {"expected_from": outlook.source}
-    content |= {"notes": outlook.notes(table), "cost": priced, "rows": plain_rows(table)}
-    counted = f"\nBudgets are {unit} of judging." if unit else ""
-    if loaded is not None and labelled is not None and len(loaded.rankers) == 2:
+    content, advice = {"cost": arguments.cost}, ""
+    if labelled is not None and len(loaded.rankers) == 2:
         state = loaded.status(labelled.qrels, **wanted.fields, records=labelled.records)
         content["needed"] = state.to_dict()["needed"]
-        counted += f"\nBy the labels so far, at the looks of this plan: {state.advice}."
-    return Answer(content, outlook.described(table) + counted + (f"\n\n{grades}" if grades else ""), hint)
+        advice = f"\nBy the labels so far, at the looks of this plan: {state.advice}."
+    return _forecast(outlook, table, content, arguments.unit.strip(), "", hint, advice)
 
 
-def _asked(outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | None) -> tuple[pd.DataFrame, str]:
+def _forecast(
+    outlook: Outlook, table: pd.DataFrame, content: dict[str, Any], unit: str, grades: str, hint: str, advice: str = ""
+) -> Answer:
+    """The answer of ``budget``."""
+    content |= {"measure": str(outlook.measure), "rankers": list(outlook.names), "queries": outlook.queries}
+    content |= {"expected_from": outlook.source, "notes": outlook.notes(table), "rows": plain_rows(table)}
+    counted = f"\nBudgets are {unit} of judging." if unit else ""
+    told = f"\n\n{grades}" if grades else ""
+    return Answer(content, f"{outlook.described(table)}{counted}{advice}{told}", hint)
+
+
+def _asked(
+    outlook: Outlook, wanted: Wanted, plan: Plan | None = None, folder: Path | None = None
+) -> tuple[pd.DataFrame, str]:
     """The table that answers a question, and what to type next."""
     difference, confidence = wanted.difference, wanted.confidence
     if wanted.budget or (wanted.width is None and difference is None):
@@ -181,24 +185,25 @@ def _asked(outlook: Outlook, wanted: Wanted, plan: Plan | None, folder: Path | N
         return outlook.table(wanted.budget, difference, confidence=confidence), "" if difference else ask
     table = outlook.budget_for(width=wanted.width, difference=difference, confidence=confidence)
     if plan is None or folder is None or "topics" in table.columns:
-        return table, _draw(outlook, table)
-    return table, _more(table, plan, folder)
+        return table, _draw(outlook, table, wanted.project)
+    return table, _more(table, plan, folder, wanted.project)
 
 
-def _draw(outlook: Outlook, table: pd.DataFrame) -> str:
+def _draw(outlook: Outlook, table: pd.DataFrame, project: Path | None) -> str:
     """The hint with the command that draws the sample with the smallest budget."""
-    rows, more = table.sort_values("budget", kind="stable"), ""
+    rows, more, how = table.sort_values("budget", kind="stable"), "", ""
     best, what = rows.iloc[0], "the sample that costs least"
-    how = ["--level", best["level"], "--design", best["design"]]
     if "topics" in table.columns and best["topics"] > outlook.forecast.queries:
         more = f"add {how_many('query', int(best['topics']) - outlook.forecast.queries)} like those of the pool, and "
     if outlook.measure.NAME == SCORE.NAME:  # whose units init has chosen
-        best, what, how = rows.iloc[-1], "enough answers for each of these ways", []
-    line = command_line("plan", *how, "--budget", rounded_up(best["budget"]))
-    return f"Next, {more}draw {what}; add the files, the measure and --out, unless {FILE} has them:\n  {line}"
+        best, what = rows.iloc[-1], "enough answers for each of these ways"
+    else:
+        how = f' with level = "{best["level"]}" and design = "{best["design"]}" in {project or FILE}'
+    line = command_line("plan", "--budget", rounded_up(best["budget"]), project=project)
+    return f"Next, {more}draw {what}{how}; add the files, the measure and --out, unless they stand there:\n  {line}"
 
 
-def _more(table: pd.DataFrame, plan: Plan, folder: Path) -> str:
+def _more(table: pd.DataFrame, plan: Plan, folder: Path, project: Path | None) -> str:
     """The hint with what a plan lacks: an extension, or another plan where it cannot be extended."""
     arguments = plan.tables.manifest.arguments
     [row] = table[(table["level"] == arguments.level) & (table["design"] == arguments.design)].to_dict("records")
@@ -210,7 +215,45 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path) -> str:
         return f"{lack}: only judging everything is enough."
     ordered = has_order(plan.tables)
     if not (ordered or arguments.level == "document"):
-        again = f"--budget {rounded_up(row['budget'])} --seed {arguments.seed}"
-        return f"{lack}: plan again as before, but with {again}."
-    more = command_line("plan", "--extend", folder, "--budget", rounded_up(lacking), "--out", beside(folder, "-more"))
-    return f"{lack}. Next, draw {'more' if ordered else 'another sample'}:\n  {more}"
+        again = f"--budget {rounded_up(row['budget'])}"
+        return f"{lack}: plan again as before, with the same seed, but with {again}."
+    more = ["plan", "--extend", folder, "--budget", rounded_up(lacking), "--out", beside(folder, "-more")]
+    line = command_line(*more, project=project)
+    return f"{lack}. Next, draw {'more' if ordered else 'another sample'}:\n  {line}"
+
+
+def sample_queries(
+    run: Annotated[
+        list[str], flag("A ranker's files or a pattern: Parquet, CSV or TREC; pass one for each ranker.", "NAME=FILES")
+    ],
+    size: Annotated[int, flag("The number of queries to draw.", "N")],
+    out: OutFolder,
+    weight: Annotated[
+        str | None,
+        flag("The traffic: a column of the runs, or a file with qid, traffic and perhaps query.", "COLUMN|FILE"),
+    ] = None,
+    seed: Seed = 0,
+) -> Answer:
+    """Draw queries of a log, each at most once, by their traffic, and write their runs to plan from.
+
+    The folder gets a run of each ranker, and topics.csv with the drawn queries and the weights that they stand for. A
+    plan of these answers for the log with --queries new.
+    """
+    check_new(out)
+    files = named_files(run, "--run")
+    if wrong := [name for name in files if Path(name).name != name]:
+        raise ValueError(f"--run: the name {shown(wrong[0])} cannot be that of a file")
+    sample = drawn_from(files, size, weight=weight, seed=seed)
+    with new_folder(out) as folder:
+        topics = sample.topics if "query" in sample.topics else sample.topics.assign(query="")
+        topics.to_csv(folder / "topics.csv", index=False)
+        for name, rows in sample.runs.items():
+            rows.to_parquet(folder / f"{name}.parquet", index=False)
+    certain = f", {sample.certain} of them certain to be drawn" if sample.certain else ""
+    said = f"{how_many('query', len(sample.topics))} of {sample.queries}{certain}"
+    lengths = {name: len(each) for name, each in sample.runs.items()}
+    runs = [word for name in files for word in ("--run", f"{name}={out / name}.parquet")]
+    plan = command_line("plan", *runs, "--topics", out / "topics.csv", "--measure", "NAME", "--budget", "X")
+    content = {"out": str(out), "queries": sample.queries, "drawn": len(sample.topics), "certain": sample.certain}
+    hint = f"Next, plan from it, with your grades, and ask for --queries new:\n  {plan} --out DIR"
+    return Answer(content | {"rows": lengths}, f"Drawn: {said}, and their runs, in {out}.", hint)

@@ -44,12 +44,14 @@ KEYS = {key: kind for kind, keys in _OF_A_KIND.items() for key in keys.split()}
 _OTHER_NAMES = {"run": "runs", "qrels": "labels"}
 """Argument of a command → key, where the key is not the name of the option."""
 
-_COLLECTION = "run pool topics texts train_run train_qrels grades judge max_grade unjudged depth cost per_query"
+_RUN_FILES = "run topics texts train_run train_qrels judge max_grade"
+
+_COLLECTION = f"{_RUN_FILES} pool grades unjudged depth cost per_query"
 
 _LABELLED = "plan qrels confidence grade_names queries clusters"
 
 _OF_COMMANDS = {
-    "init": "plan run topics texts train_run train_qrels judge max_grade depth measure budget queries clusters",
+    "init": f"plan {_RUN_FILES} depth measure budget",
     "plan": f"out measure budget seed level design defensive {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
@@ -62,16 +64,18 @@ _OF_COMMANDS = {
 COMMANDS = {command: tuple(arguments.split()) for command, arguments in _OF_COMMANDS.items()}
 """Command → the arguments that it takes from the project file if they are not typed."""
 
-_RIVALS = (
-    ("pool", "run", "train_run", "train_qrels", "grades", "judge", "max_grade", "unjudged", "depth"),
-    ("answers", "run", "topics", "texts", "train_run", "train_qrels", "judge", "measure", "clusters"),
-    ("run", "pool"),
-    ("grades", "judge"),
-    ("judge", "grades"),
-    ("design", "level", "defensive"),
-    ("level", "design", "defensive"),
-)
-"""An argument that is typed, and the arguments that are then not taken from the file, since both do not go together."""
+_OF_OTHERS = {
+    "extend": ("texts",),
+    "audit": ("judge", "topics", "texts", "max_grade", "seed"),
+}
+"""Option of ``plan`` → what it takes then."""
+
+_RIVALS = {
+    "run": ("pool",),
+    "judge": ("grades",),
+    "answers": ("run", "topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "measure"),
+}
+"""An argument that is typed → the arguments that are then not taken from the file, since both do not go together."""
 
 
 def key_of(command: str, argument: str) -> str:
@@ -107,24 +111,23 @@ class Project:
 
         Nothing is taken if another plan than that of the file is typed.
         """
-        takes = ("texts",) if "extend" in typed else COMMANDS[command]
-        if "extend" in typed and not self._is_plan(typed["extend"]):
+        plan = typed.get("extend", typed.get("plan"))
+        if "demo" in typed or (plan is not None and "plan" in self.values and not self._is_plan(plan)):
             return {}
-        other = "plan" in typed and command != "init" and not ("plan" in takes and self._is_plan(typed["plan"]))
-        if "demo" in typed or other:
-            return {}
-        displaced = {each for rival, *others in _RIVALS if rival in typed for each in others}
-        taken = {}
-        for argument in takes:
-            key = key_of(command, argument)
-            if key in self.values and argument not in typed and argument not in displaced:
-                taken[argument] = new_path(self._value(key)) if key == "report" else self._value(key)
-        if "qrels" in takes and "qrels" not in typed and "qrels" not in taken and "plan" in self.values:
+        takes = next((_OF_OTHERS[name] for name in _OF_OTHERS if name in typed), COMMANDS[command])
+        if command == "budget" and plan is not None:  # which has its own pool, measure and costs
+            takes = ("confidence", "queries", "clusters")
+        left_out = {*typed, *(other for name in typed for other in _RIVALS.get(name, ()))}
+        keys = {name: key_of(command, name) for name in takes if name not in left_out}
+        taken = {name: self._value(key) for name, key in keys.items() if key in self.values}
+        if "report" in keys.values() and "out" in taken:
+            taken["out"] = new_path(taken["out"])
+        if "qrels" in keys and "qrels" not in taken and "plan" in self.values:
             taken["qrels"] = [self._kept_labels()]
         return taken
 
     def _is_plan(self, folder: Path) -> bool:
-        return "plan" in self.values and os.path.abspath(folder) == os.path.abspath(self._value("plan"))
+        return os.path.abspath(folder) == os.path.abspath(self._value("plan"))
 
     def _value(self, key: str) -> Any:
         """A value as the argument of a command."""
@@ -143,6 +146,8 @@ class Project:
             return ",".join(_listed(value))
         if key == "judge":
             return [self._judge(each) for each in _listed(value)]
+        if kind == NUMBER:
+            return float(value)
         return _listed(value) if kind == WORDS else value
 
     def _judge(self, given: str) -> str:
@@ -180,7 +185,10 @@ def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
 
     Nothing else in the file changes; a file that is not there, or names another plan, stays as it is.
     """
-    if not file.is_file() or not (project := Project.read(file))._is_plan(before):
+    if not file.is_file():
+        return
+    project = Project.read(file)
+    if "plan" not in project.values or not project._is_plan(before):
         return
     values = {name: os.path.relpath(path, file.parent) for name, path in (("plan", after), ("store", store))}
     named = "".join(f"{key} = {_in_toml(value)}\n" for key, value in values.items())

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import MISSING
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
 from pt_active.cli.answer import Answer, check_new, command_line
-from pt_active.cli.commands import argument, option
 from pt_active.cli.files import RunFiles, grade_in_use, united
-from pt_active.cli.options import design_choices, random_seed
+from pt_active.cli.options import Seed, flag, word
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import MAX_WHOLE, how_many, some
+from pt_active.frames.checks import how_many, some, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.tables import read_parquet
@@ -35,22 +34,23 @@ MAX_REPETITIONS = 1_000_000  # The most samples of a design: all estimates are k
 
 
 def simulate(
-    pool: Path | None = argument(None, "A Parquet pool with a label for each document, in place of --run.", "POOL"),
-    measure: str = option(MISSING, "The measure to estimate, such as DCG@10.", "NAME"),
-    run: list[str] | None = option(None, "A ranker's run; pass one for each ranker.", "NAME=FILE"),
-    qrels: Path | None = option(None, "The judgments of the runs.", "FILE"),
-    depth: int | None = option(None, "The number of documents to keep of each ranking.", "N", within=(1, MAX_WHOLE)),
-    ranker: list[str] | None = option(None, "One ranker, or two to compare; default: all of the pool.", "NAME"),
-    design: list[str] | None = option(
-        None,
-        f"You may pass several; default: {DESIGNS_TRIED} and one of documents.",
-        "NAME",
-        names=design_choices,
-    ),
-    budget: list[float] | None = option(None, "You may pass several; default: eight, up to half of the pool."),
-    repetitions: int = option(1000, "The number of samples of each design.", "N", within=(1, MAX_REPETITIONS)),
-    seed: int = random_seed(),
-    out: Path | None = option(None, "A CSV file to create, with every column.", "FILE"),
+    measure: Annotated[str, flag("The measure to estimate, such as DCG@10.", "NAME")],
+    pool: Annotated[
+        Path | None, word("A Parquet pool with a label for each document, in place of --run.", "POOL")
+    ] = None,
+    run: Annotated[list[str] | None, flag("A ranker's run; pass one for each ranker.", "NAME=FILE")] = None,
+    qrels: Annotated[Path | None, flag("The judgments of the runs.", "FILE")] = None,
+    depth: Annotated[int | None, flag("The number of documents to keep of each ranking.", "N")] = None,
+    ranker: Annotated[
+        list[str] | None, flag("One ranker, or two to compare; default: all of the pool.", "NAME")
+    ] = None,
+    design: Annotated[
+        list[str] | None, flag(f"You may pass several; default: {DESIGNS_TRIED} and one of documents.", "NAME")
+    ] = None,
+    budget: Annotated[list[float] | None, flag("You may pass several; default: eight, up to half of the pool.")] = None,
+    repetitions: Annotated[int, flag("The number of samples of each design; default 1000.", "N")] = 1000,
+    seed: Seed = 0,
+    out: Annotated[Path | None, flag("A CSV file to create, with every column.", "FILE")] = None,
 ) -> Answer:
     """Replay designs and estimators on judged data, to see what they would have saved.
 
@@ -59,6 +59,7 @@ def simulate(
     """
     if out is not None:
         check_new(out)
+    whole_number("repetitions", repetitions, 1, MAX_REPETITIONS)
     if pool is not None:
         if run or qrels is not None or depth is not None:
             raise ValueError("pass either a pool, or --run and --qrels with --depth")

@@ -72,7 +72,10 @@ def test_messages_name_what_is_wrong_and_an_extension_keeps_texts() -> None:
         told = invoke(*words)
         assert told.exit_code == 2
         assert wanted in told.stderr
-    assert "(design: successive)" in run("plan", "--level", "document", "--out", "single")
+    project = Path("pt-active.toml")
+    rest = re.sub("(?m)^(level|design|defensive) = .*\n", "", project.read_text())
+    project.write_text(f'level = "document"\n{rest}')
+    assert "(design: successive)" in run("plan", "--out", "single")
     run("plan", "--extend", "my-plan", "--budget", 10, "--out", "more")
     assert "status more LABELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")
     assert pd.read_csv("more.csv")["text"].str.startswith("answer ").all()
@@ -96,8 +99,9 @@ def test_the_answers_of_another_plan_stay_and_those_of_the_project_are_made_agai
     Path("pt-active.toml").unlink()
     told = invoke("init", "--answers", "answers.csv", "--budget", 5)
     assert told.exit_code == 2
-    assert "my-plan-answers.parquet exists; remove it, or choose another --plan" in told.stderr
-    run("init", "--answers", "answers.csv", "--budget", 5, "--plan", "other")
+    assert "my-plan-answers.parquet exists; remove it, or change the key plan" in told.stderr
+    Path("pt-active.toml").write_text('plan = "other"\npool = "other-answers.parquet"\n')
+    run("init", "--answers", "answers.csv", "--budget", 5)
     table = made(4).drop(columns=["truth", "run", "score"]).assign(weight=[3.0, 3.0, *[1.0] * 6])
     for name, own in table.groupby("system"):
         own.drop(columns="system").to_json(f"{name}.jsonl", orient="records", lines=True)

@@ -40,6 +40,7 @@ def collection(tmp_path_factory):
     write(folder / "past.qrels.gz", qrels_lines(PAST))
     write(folder / "judge.qrels", qrels_lines(PAST + QUERIES))
     write(folder / "topics.tsv", "".join(f"{q}\twhat is {q}\n" for q in QUERIES))
+    write(folder / "pt-active.toml", 'level = "query"\nseed = 1\n')
     write(folder / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
     return folder
 

@@ -3,12 +3,14 @@
 import gzip
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
 from pt_active.cli.app import app
+from pt_active.cli.project import project_text
 
 QUERIES = [f"née-{i}/x" for i in range(30)]
 PAST = [f"past_{i}" for i in range(25)]
@@ -41,8 +43,8 @@ def qrels_lines(qids):
 
 RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
 TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
-UNIFORM = ("--grades", "uniform", "--max-grade", "2")
-MEASURED = ("--measure", "DCG@5", "--level", "query", "--budget", "100", "--seed", "1", "--out", "plan")
+COLD = ("--max-grade", "2")
+MEASURED = ("--measure", "DCG@5", "--budget", "100", "--out", "plan")
 
 
 def invoke(*words):
@@ -67,9 +69,14 @@ def complaint(*words):
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     *before, last = result.stderr.splitlines()
-    assert all(line.startswith("warning: ") for line in before)
+    assert all(line.startswith(("warning: ", "from ")) for line in before)
     assert last.startswith("error: ")
     return last.removeprefix("error: ")
+
+
+def keyed(**keys):
+    """Write the project file of the current folder."""
+    Path("pt-active.toml").write_text(project_text({name.replace("_", "-"): each for name, each in keys.items()}))
 
 
 def planned(*words):

@@ -5,15 +5,16 @@ import json
 import re
 import shlex
 import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_collection import QUERIES, RUNS, TRAINING, data, exported, planned, run, worked_on
+from small_collection import MEASURED, QUERIES, RUNS, TRAINING, data, exported, keyed, planned, run, worked_on
 
 from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.frames.trec import read_qrels, read_run
 
-PILOT = ("--level", "document", "--budget", "60")
+PILOT = ("--budget", "60")
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,7 @@ def pilot_once(collection, tmp_path_factory):
     """A plan of documents from the judged past, and its labels."""
     folder = shutil.copytree(collection, tmp_path_factory.mktemp("pilot"), dirs_exist_ok=True)
     with contextlib.chdir(folder):
+        keyed(level="document", seed=1)
         planned(*TRAINING, *PILOT)
         exported()
     return folder
@@ -32,7 +34,7 @@ def pilot(pilot_once, tmp_path, monkeypatch):
 
 
 def test_how_much_it_takes_from_runs(files):
-    said = run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--per-query", "2")
+    said = run("budget", *RUNS, *TRAINING, "--measure", "DCG@5")
     assert said.startswith("DCG@5 of a, b; expected from the grade model alone")
     found = data("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--width", "0.2")
     model = OrderedLogitGrades(2).fit(read_run("past.run"), read_qrels("past.qrels.gz"))
@@ -43,10 +45,14 @@ def test_how_much_it_takes_from_runs(files):
 
 
 def test_what_a_budget_proposes_is_a_plan(files):
-    words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--per-query", "2")
-    said = run("budget", *words, "--difference", "0.5")
-    proposed = shlex.split(said.splitlines()[-1])
-    assert proposed[:2] == ["pt-active", "plan"]
+    Path("pt-active.toml").rename("mine.toml")
+    words = (*RUNS, *TRAINING, "--measure", "DCG@5")
+    said = run("budget", *words, "--difference", "0.5", "--project", "mine.toml")
+    how, line = said.splitlines()[-2:]
+    proposed = shlex.split(line)
+    assert proposed[:3] == ["pt-active", "plan", "--budget"]
+    assert proposed[4:] == ["--project", "mine.toml"]
+    Path("mine.toml").write_text("per-query = 2\n" + "\n".join(re.findall(r'\w+ = "\w+"', how)))
     run(*proposed[1:], *words, "--out", "my-plan")
     made = Plan.load("my-plan").manifest
     assert made["arguments"]["cost"] == "UnitCost(per_query=2.0)"
@@ -70,7 +76,8 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
     said = run("budget", "plan", "--width", "0.05")
     (more,) = re.findall(r"Next, draw more:\n  pt-active (plan --extend plan --budget [0-9.]+ .*)", said)
     run(*shlex.split(more), "--out", "plan-without-labels")
-    run("plan", *RUNS, *TRAINING, *PILOT, "--design", "depth", "--measure", "DCG@5", "--out", "depth")
+    keyed(design="depth")
+    run("plan", *RUNS, *TRAINING, *PILOT, "--measure", "DCG@5", "--out", "depth")
     (more,) = re.findall(
         r"Next, draw another sample:\n  pt-active plan --extend depth --budget ([0-9]+)",
         run("budget", "depth", "--width", "0.05"),
@@ -79,7 +86,7 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
 
 
 def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
-    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--level", "query", "--budget", "26", "--out", "plan")
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "26", "--out", "plan")
     exported()
     said, found = (run("budget", "plan", "plan.csv", "--budget", "100", *how) for how in ((), ("--json",)))
     (note,) = json.loads(found)["notes"]
@@ -100,11 +107,8 @@ def test_new_queries_take_queries_and_labels(pilot):
     assert found["queries"] == "new"
     best = min(found["rows"], key=lambda row: row["budget"])
     added = best["topics"] - len(QUERIES)
-    assert (
-        f"Next, add {added} queries like those of the pool, and draw the sample that costs least; add the files, the "
-        "measure and --out" in said
-    )
-    assert f"--level {best['level']} --design {best['design']} --budget " in said.splitlines()[-1]
+    assert f"Next, add {added} queries like those of the pool, and draw the sample that costs least with level" in said
+    assert f'level = "{best["level"]}" and design = "{best["design"]}" in pt-active.toml' in said
     assert any(
         note.startswith("Judging everything leaves") for note in data("budget", *words, "--budget", "90")["notes"]
     )
@@ -115,8 +119,8 @@ def test_new_queries_take_queries_and_labels(pilot):
 @pytest.mark.parametrize("design", ["hedged", "successive", "depth"])
 def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, design):
     level = "query" if design == "hedged" else "document"
-    sampled = ("--level", level, "--design", design, "--per-query", "3.3", "--seed", "1", "--out", "plan")
-    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "100", *sampled)
+    keyed(level=level, design=design, per_query=3.3, seed=1)
+    run("plan", *RUNS, *TRAINING, *MEASURED)
     exported()
     plan = Plan.load("plan")
     spent = plan.manifest["spent"]
@@ -132,7 +136,8 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
     run(*shlex.split(said.splitlines()[-1])[1:])
     if design != "depth":
         assert Plan.load("plan-more").manifest["spent"] <= row["budget"] + 1
-        words = ("plan", "plan.csv", "--confidence", "0.999999")
+        keyed(confidence=0.999999)
+        words = ("plan", "plan.csv")
         state, hint = data("status", *words), run("status", *words).splitlines()[-1]
         proposed = float(re.search("--budget ([0-9.]+)", hint)[1])
         assert state["needed"] - 100 <= proposed < 1.01 * (state["needed"] - 100) + 1

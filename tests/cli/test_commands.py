@@ -1,4 +1,4 @@
-"""Commands and their options: help, names of options in messages, shells, and processes."""
+"""The commands: what each answers, its help and its example, and the process that they run in."""
 
 from __future__ import annotations
 
@@ -9,34 +9,64 @@ import shlex
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 import typer
-from small_collection import QUERIES, complaint, data, fill, invoke, qrels_lines, run, write
+from small_collection import COLD, QUERIES, RUNS, complaint, data, fill, invoke, qrels_lines, run, write
 
-from pt_active.cli.app import AUDIT, COMMANDS, app, main
+from pt_active import Plan
+from pt_active.cli.app import COMMANDS, app, main
 from pt_active.demo.run import METHODS
 
 GROUP = typer.main.get_command(app)
+BOTH, BLIND = " ".join(RUNS), " ".join(COLD)
+ANSWERED = [
+    (f"init {BOTH} {BLIND} --project new.toml", 0, "file plan report measure max-grade runs findings"),
+    (f"plan {BOTH} {BLIND} --measure DCG@5 --budget 30 --out new", 0, "plan rankers spent caution grades arguments"),
+    ("plan --extend plan --budget 30 --out new", 0, "plan rankers spent caution extensions"),
+    ("plan --audit --judge judge.qrels --budget 30 --out new", 0, "audit spent arguments"),
+    (f"budget {BOTH} {BLIND} --measure DCG@5", 0, "measure rankers queries expected_from notes cost rows grades"),
+    ("budget plan part.csv --width 0.5", 0, "measure rankers queries expected_from notes cost rows needed"),
+    ("status plan part.csv", 0, "measure low high resolution needed guarantee assumptions"),
+    ("status plan plan.csv", 0, "measure low high resolution result estimates"),
+    ("status plan plan.csv --measure P@3", 0, "result estimates"),
+    ("report plan plan.csv --out new.json", 0, "file result headline manifest differences"),
+    ("gate plan part.csv --queries new --margin 0.01", 3, "outcome question advice"),
+    ("gate plan plan.csv --queries these --margin 9", 0, "outcome question advice"),
+    ("simulate pool.parquet --measure DCG@5 --repetitions 5 --budget 60 --design passive", 0, "rows"),
+    ("export plan --out new.csv --format csv", 0, "file format assessments texts"),
+    ("import csv ann.csv --plan plan --out new.jsonl", 0, "file records annotators judged"),
+    (f"sample-queries {BOTH} --weight queries.csv --size 15 --out new", 0, "out queries drawn certain rows"),
+]
+"""Words, the exit code, and keys of the answer."""
 
-PATHS = [*((name,) for name in COMMANDS), *(("audit", name) for name in AUDIT)]
+
+@pytest.mark.parametrize(("words", "code", "keys"), ANSWERED)
+def test_what_a_command_answers(judged, labelled, words, code, keys):
+    if words.startswith("sample-queries"):
+        pytest.importorskip("duckdb")
+    table = pd.read_csv("plan.csv", dtype=str)
+    table.assign(annotator="ann").to_csv("ann.csv", index=False)
+    write(judged / "queries.csv", "qid,traffic\n" + "".join(f"{qid},1\n" for qid in QUERIES))
+    found = invoke(*words.split(), "--json", "--quiet")
+    assert (found.exit_code, found.stderr) == (code, "")
+    assert set(keys.split()) <= set(json.loads(found.stdout))
 
 
-def loaded(path):
-    command = GROUP
-    for name in path:
-        command = command.loaded(name)
-    return command
+def test_the_command_line_is_no_larger_than_it_has_to_be():
+    each = {name: [option for option in GROUP.loaded(name).params if option.name != "help"] for name in COMMANDS}
+    assert len(each) == 12
+    assert max(map(len, each.values())) <= 12
+    assert sum(map(len, each.values())) + len(GROUP.params) <= 107
 
 
-@pytest.mark.parametrize("path", PATHS, ids="-".join)
-def test_what_is_listed_is_there_and_its_help_is_short(path):
-    command = loaded(path)
-    assert command.help.split("Example:")[1].split()[: len(path) + 1] == ["pt-active", *path]
-    said = run(*path, "--help")
-    assert f"pt-active {' '.join(path)} " in said.split("Example:")[1]
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_is_short_and_names_the_keys_without_a_flag(name):
+    said = run(name, "--help")
+    assert f"pt-active {name}" in said.split("Example:")[1]
     assert "--json" in said
-    assert not re.search(r"<(bool|path|str|list)\b", said)
-    assert all(each.opts[0] in said for each in command.params if each.opts[0].startswith("--"))
+    assert not re.search(r"<bool>", said.replace("--help", "").split("Show this")[0].rpartition("\n")[0])
+    assert ("per-query" in said) == (name in ("plan", "budget"))
 
 
 def test_help_is_printed_where_the_width_is_not_known(monkeypatch, capsys):
@@ -51,19 +81,13 @@ def test_help_is_printed_where_the_width_is_not_known(monkeypatch, capsys):
     assert set(said) == {said[0]}
 
 
-def test_the_command_line_is_no_larger_than_it_has_to_be():
-    assert len(COMMANDS) <= 12
-    every = [each.name for path in PATHS for each in loaded(path).params] + [each.name for each in GROUP.params]
-    assert len([name for name in every if name != "help"]) <= 138
-
-
 def test_the_examples_of_the_help_run(files, monkeypatch):
     """Each with files of the names that it has, in the order in which they are used; some need more than files."""
+    (files / "pt-active.toml").unlink()
     examples = {name: listed.example for name, listed in COMMANDS.items()}
     for old, new in {"a.run.gz": "a.run", "past.run": "old.run", "past.qrels.gz": "old.qrels"}.items():
-        opened = gzip.open if old.endswith(".gz") else open
-        with opened(old, "rt", encoding="utf-8") as stream:
-            write(files / new, stream.read())
+        content = (files / old).read_bytes()
+        (files / new).write_bytes(gzip.decompress(content) if old.endswith(".gz") else content)
     write(files / "judged.qrels", qrels_lines(QUERIES))
     monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: None)
 
@@ -81,15 +105,29 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
         example(name)
     gate = invoke(*shlex.split(examples.pop("gate"))[1:])
     assert gate.exit_code in (0, 1, 3), gate.output
-    examples["simulate"] += " --repetitions 5 --depth 6"
-    example("simulate")
-    assert set(examples) == {"import", "demo", "sample-queries"}
+    assert set(examples) == {"import", "demo", "sample-queries", "simulate"}
+
+
+def test_from_a_log_to_a_verdict(files):
+    pytest.importorskip("duckdb")
+    lines = "".join(f'{qid},{1 + place % 3},"what, is {qid}"\n' for place, qid in enumerate(QUERIES))
+    write(files / "queries.csv", f"qid,traffic,query\n{lines}")
+    said = run("sample-queries", *RUNS, "--weight", "queries.csv", "--size", "15", "--out", "sampled")
+    hint = "--run a=sampled/a.parquet --run b=sampled/b.parquet --topics sampled/topics.csv"
+    assert hint in said
+    data("plan", *hint.split(), *COLD, "--measure", "DCG@5", "--budget", "60", "--out", "plan")
+    plan, topics = Plan.load("plan"), pd.read_csv("sampled/topics.csv", dtype={"qid": str}).set_index("qid")
+    assert (plan.assessments["query"] == "what, is " + plan.assessments["qid"]).all()
+    weight = plan.queries.set_index("qid")["q_weight"]
+    assert weight.to_numpy() == pytest.approx((topics["traffic"] / topics["traffic"].sum()).loc[weight.index])
+    plan.assessments.assign(label=1).to_csv("judged.csv", index=False)
+    assert data("status", "plan", "judged.csv", "--queries", "new")["queries"] == "new"
 
 
 EACH_TYPED = """
 import sys
 from pt_active.__main__ import main
-for words in (["--help"], [], ["audit"], ["nonsense"]):
+for words in (["--help"], [], ["nonsense"]):
     sys.argv = ["pt-active", *words]
     try:
         main()
@@ -101,8 +139,8 @@ for words in (["--help"], [], ["audit"], ["nonsense"]):
 def test_a_process_helps_without_frames():
     ran = subprocess.run([sys.executable, "-c", EACH_TYPED], capture_output=True, text=True, check=True)
     said = re.split(r"ended with (.*)\n", ran.stdout)
-    assert said[1::2] == ["0 []", "2 []", "2 []", "2 []"], ran.stderr
-    for text, part in zip(said[::2], ("which ranker is", "From runs", "judge", ""), strict=False):
+    assert said[1::2] == ["0 []", "2 []", "2 []"], ran.stderr
+    for text, part in zip(said[::2], ("which ranker is", "From runs", ""), strict=False):
         assert part in text
     assert ran.stderr == "error: No such command 'nonsense'; see pt-active --help\n"
 

@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from small_collection import (
+    COLD,
     MEASURED,
     PAST,
     QUERIES,
     RUNS,
     TRAINING,
-    UNIFORM,
     complaint,
     data,
     invoke,
+    keyed,
     planned,
     qrels_lines,
     run,
@@ -24,35 +25,27 @@ from small_collection import (
 from pt_active import Plan
 
 
-def test_a_plan_says_what_a_measure_costs_that_needs_whole_pools(files):
-    words = ("--level", "query", "--budget", "100", "--out")
-    made = invoke("plan", *RUNS, *TRAINING, "--measure", "nDCG@5", *words, "whole")
-    assert made.exit_code == 0, made.output
-    assert "nDCG@5 depends on all documents in a query's pool, " in made.stderr
-    assert "depends on" not in invoke("plan", *RUNS, *TRAINING, "--measure", "DCG@5", *words, "cut").stderr
-
-
 @pytest.mark.parametrize(
-    "words",
+    ("keys", "words"),
     [
-        TRAINING,
-        ("--grades", "forest", *TRAINING, "--train-run", "past2.run"),
-        ("--grades", "prior", *TRAINING, "--depth", "5", "--max-grade", "3"),
-        UNIFORM,
-        ("--judge", "judge.qrels", "--train-qrels", "past.qrels.gz"),
-        ("--judge", "judge.qrels", *TRAINING),
-        ("--judge", "judge.qrels"),
+        ({}, TRAINING),
+        ({"grades": "forest"}, (*TRAINING, "--train-run", "past2.run")),
+        ({"grades": "prior", "depth": 5}, (*TRAINING, "--max-grade", "3")),
+        ({"grades": "uniform"}, COLD),
+        ({}, COLD),
+        ({}, ("--judge", "judge.qrels", "--train-qrels", "past.qrels.gz")),
+        ({"grades": "prior"}, ("--judge", "judge.qrels", *TRAINING)),
+        ({}, ("--judge", "judge.qrels")),
     ],
-    ids=lambda words: " ".join(words)[:40],
 )
-def test_grade_models(files, words):
+def test_grade_models(files, keys, words):
+    keyed(level="query", **keys)
     made = planned(*words)
-    assert made["plan"] == "plan"
     assert made["rankers"] == ["a", "b"]
     assert 0 < made["spent"] <= 100
     grades = Plan.load("plan").tables.pool.grades
-    assert grades.shape[1] == (4 if "prior" in words else 3)
-    assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
+    assert grades.shape[1] == (4 if "3" in words else 3)
+    assert (keys.get("grades") == "uniform") == bool((grades == grades[0, 0]).all())
 
 
 def test_a_stray_label_is_not_the_top_grade(files):
@@ -77,11 +70,10 @@ def test_a_table_that_people_filled_in_trains_the_model_as_qrels_do(files):
     np.testing.assert_array_equal(by_table, by_qrels)
 
 
-def test_options_reach_the_plan(files):
-    words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal")
-    measured = ("--measure", "ERR@5", "--budget", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
-    made = data("plan", *RUNS, *UNIFORM, *words, *measured)
-    assert made["arguments"] == {
+def test_what_is_typed_and_what_the_project_file_sets_reach_the_plan(files):
+    keyed(cost="log-length", per_query=0.5, design="optimal", seed=4, defensive=0.25, budget=30, texts="texts.tsv")
+    words = ("--measure", "ERR@5", "--budget", "9", "--out", "plan")
+    assert data("plan", *RUNS, *COLD, *words)["arguments"] == {
         "measure": "ERR(max_rel=2)@5",
         "cost": "LogLengthCost(column='text', per_query=0.5)",
         "cost_unit": "average queries",
@@ -92,7 +84,7 @@ def test_options_reach_the_plan(files):
         "budget": 9,
         "draws": None,
         "replace": False,
-        "defensive": pytest.approx(0.5625),
+        "defensive": 0.25,
         "pairs": None,
     }
 
@@ -100,23 +92,23 @@ def test_options_reach_the_plan(files):
 def test_a_graded_pool_instead_of_runs(files):
     planned(*TRAINING)
     Plan.load("plan").tables.pool.document_frame().to_parquet("pool.parquet")
-    again = run("plan", "--pool", "pool.parquet", *MEASURED[:-1], "again")
-    assert again.startswith("Plan for DCG@5 of a, b")
+    keyed(pool="pool.parquet", level="query", seed=1)
+    assert run("plan", *MEASURED[:-1], "again").startswith("Plan for DCG@5 of a, b")
     pd.testing.assert_frame_equal(Plan.load("again").queries, Plan.load("plan").queries)
+    assert data("plan", "--run", "x=b.run", *COLD, *MEASURED[:-1], "runs")["rankers"] == ["x"]
 
 
 def test_topics_choose_the_queries(files):
     write(files / "few.tsv", f"{QUERIES[0]}\tone\n{QUERIES[3]}\ttwo\nstranger\tthree\n")
     words = ("--measure", "DCG@5", "--budget", "1000", "--out", "plan", "--topics", "few.tsv", "--json")
-    result = invoke("plan", *RUNS, *UNIFORM, *words)
+    result = invoke("plan", *RUNS, *COLD, *words)
     assert json.loads(result.stdout)["counts"]["queries"] == 2
     assert json.loads(result.stdout)["census"]
-    (warning,) = result.stderr.splitlines()
-    assert warning.startswith("warning: 1 topic has no document")
+    assert "warning: 1 topic has no document" in result.stderr
 
 
 def test_a_few_missing_texts_are_counted(files):
-    planned(*UNIFORM)
+    planned(*COLD)
     listed = Plan.load("plan").assessments["docno"]
     write(files / "one.tsv", f"{listed.iloc[0]}\tone\n")
     told = invoke("export", "plan", "--out", "e.jsonl", "--texts", "one.tsv")
@@ -126,13 +118,11 @@ def test_a_few_missing_texts_are_counted(files):
 
 
 def test_labels_of_an_llm_alone_make_a_plan_and_labels_of_people_say_what_they_are_worth(files):
-    asked = ("--measure", "DCG@5", "--level", "document", "--seed", "1", "--judge", "llm=judge.qrels")
-    said = run("plan", *RUNS, *asked, "--budget", "60", "--out", "plan")
+    asked = ("plan", *RUNS, "--measure", "DCG@5", "--judge", "llm=judge.qrels", "--budget", "60", "--out")
+    said = run(*asked, "plan")
     assert "Grade model: what llm says, not checked by any human label." in said
     assert "Grades are 0 to 2, the highest that the judge gives; if people may give more, pass --max-grade." in said
-    said = run("plan", *RUNS, *asked, "--max-grade", "3", "--budget", "60", "--out", "higher")
-    assert "Grades are" not in said
+    assert "Grades are" not in run(*asked, "higher", "--max-grade", "3")
     assert Plan.load("higher").tables.pool.max_grade == 3
-    learned = run("plan", *RUNS, *asked, *TRAINING[2:], "--budget", "60", "--out", "learned")
+    learned = run(*asked, "learned", *TRAINING[2:])
     assert "Grade model: llm, corrected by 300 human labels; it agrees with 100% of them" in learned
-    assert "how far to trust" not in learned

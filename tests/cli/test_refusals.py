@@ -5,15 +5,15 @@ import shutil
 
 import pandas as pd
 import pytest
-from small_collection import QUERIES, RUNS, TRAINING, UNIFORM, complaint, label, run, write
+from small_collection import COLD, QUERIES, RUNS, TRAINING, complaint, label, run, write
 
 from pt_active import Runs
 from pt_active.frames.trec import read_run
 from pt_active.judging.records import write_records
 
-BOTH, BLIND, LEARNED = (" ".join(words) for words in (RUNS, UNIFORM, TRAINING))
-PLAN = "plan --measure DCG@5 --level query --budget 100 --seed 1 --out new"
-AUDIT = "audit plan --budget 9 --out new"
+BOTH, BLIND, LEARNED = (" ".join(words) for words in (RUNS, COLD, TRAINING))
+PLAN = "plan --measure DCG@5 --budget 100 --out new"
+AUDIT = "plan --audit --budget 9 --out new"
 OTHER_TEXTS = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
 
 REFUSED = {
@@ -24,65 +24,67 @@ REFUSED = {
         "export none --out new --project none.toml": "none.toml",
     },
     "demo": {
-        "--project x.toml": "takes nothing from a project file",
-        "--confidence 0.9": "reads nothing to which it applies: leave out --confidence",
+        "--project x.toml": "demo does not use --project: leave it out",
+        "--grade-names a,b": "demo does not use --grade-names: leave it out",
         "--jsonn": "No such option",
         "-- --json": "extra argument",
     },
     "plan": {
         "--project": "requires an argument",
         "--nonsense": "No such option",
-        f"{BOTH} {BLIND} --measure DCG@5 --out new": "pass --budget, the most to spend, such as the number of "
-        "documents that people can judge; pt-active budget advises",
+        f"{BOTH} {BLIND} --measure DCG@5 --out new": "Missing option '--budget'; see pt-active plan --help",
+        f"{BOTH} {BLIND} --budget 9 --out new": "pass what to estimate, such as --measure",
         "--extend plan --budget 20 --out new --texts other.tsv": OTHER_TEXTS,
+        f"--extend plan --budget 20 --out new --measure P@5 {BOTH}": "leave out --measure, --run",
     },
     f"{PLAN} {BOTH} {BLIND}": {
         "--run a=b.run": "--run a=b.run: the name 'a' is taken",
-        "--cost log-length": "--cost log-length needs the texts",
+        "| cost = 'log-length'": "cost log-length needs the texts",
         "--measure Best@5": "unknown measure 'Best@5'",
         "--budget -5": "--budget must be a positive number, got -5.0",
-        "--budget 1": "budget 1 does not pay for the cheapest query",
-        "--per-query -1": "--per-query must be a finite number and not negative",
+        "--budget 1 | level = 'query'": "budget 1 does not pay for the cheapest query",
+        "| per-query = -1": "per_query must be a finite number and not negative",
         "--out a.run.gz": "a.run.gz exists; choose another --out",
         "--out no/where": "the folder no does not exist",
-        "--level page": "unknown --level 'page'; it is one of query, document",
-        "--level document --design optimal": "unknown document design 'optimal'; it is one of successive, surprises",
-        "--measure nDCG@5 --level document --design successive": "documents of this measure are drawn by surprises or "
-        "depth, not by successive",
+        "| level = 'page'": "unknown level 'page'; it is one of query, document",
+        "| level = 'document'; design = 'optimal'": "unknown document design 'optimal'; it is one of successive, surpr",
+        "--measure nDCG@5 | design = 'successive'": "documents of this measure are drawn by surprises or depth, not",
+        "--max-grade 0": "--max-grade must be a whole number from 1 to 1000, got 0",
+        "| seed = -1": "seed must be at least 0, got -1",
+        "| depth = 0": "depth must be at least 1, got 0",
+        "| cost = 'free'": "unknown cost 'free'; it is one of unit, log-length",
     },
     f"{PLAN} {BLIND}": {
-        "": "pass either --run (one for each ranker) or --pool, and not both",
+        "": "pass --run NAME=FILE, once for each ranker; or name a pool in the project file",
         "--run a=nowhere.run": "nowhere.run: No such file or directory",
         "--run a.run.gz": "--run needs NAME=FILE, got 'a.run.gz'",
         "--run depth=b.run": "--run depth=b.run: the name 'depth' is taken",
         "--run a=topics.tsv": "topics.tsv: line 1: expected 6 columns",
         "--run a=a.run.gz --run b=past2.run": "the runs have no query in common: a has 'née-0/x'",
-        "--pool pool.parquet --depth 3": "--pool already has grades; leave out --max-grade, --depth, --grades",
+        "| pool = 'a.run.gz'": "a.run.gz: ",
+        "| pool = '.'": ".: Is a directory",
     },
     PLAN: {
         BOTH: "the grade model learns from --train-run and --train-qrels; without any judgments, pass --max-grade N",
         f"{BOTH} --judge judge.qrels --train-run past.run": "--train-run needs --train-qrels",
-        f"{BOTH} --grades uniform": "--grades uniform needs --max-grade",
-        f"{BOTH} {LEARNED} --grades prior --judge judge.qrels": "pass either --grades or --judge",
-        f"{BOTH} --grades oracle": "unknown --grades 'oracle'; it is one of ordered-logit, forest",
+        f"{BOTH} | grades = 'uniform'": "grades uniform need --max-grade",
+        f"{BOTH} | grades = 'oracle'": "unknown grades 'oracle'; it is one of ordered-logit, forest",
         f"{BOTH} {LEARNED} --max-grade 1": "not above the highest grade, 1",
-        "--pool a.run.gz": "a.run.gz: ",
-        "--pool .": ".: Is a directory",
     },
     f"budget {BOTH} {BLIND} --measure DCG@5": {
         "--difference 0": "--difference must be a number other than 0, got 0.0",
         "--width -1": "--width must be a positive number, got -1.0",
         "--width 1 --difference 1": "pass either --width or --difference, and not both",
         "--width 1 --budget 9": "pass either --budget or --width, and not both",
-        "--cost free": "unknown --cost 'free'",
-        "--queries all --width 1": "unknown --queries 'all'; it is one of these, new",
+        "--queries all --width 1": "--queries must be 'these' or 'new', got 'all'",
     },
     "budget": {
-        "": "pass either --run",
-        f"{BOTH} {BLIND}": "pass what to estimate",
-        f"plan {BOTH} --measure DCG@5": "leave out --run, --measure",
+        "": "pass what to estimate",
+        "--measure DCG@5": "pass --run NAME=FILE",
+        f"plan {BOTH} --measure DCG@5": "leave out --measure, --run",
     },
     "status": {
+        "": "Missing argument 'PLAN'; see pt-active status --help",
         "a.run.gz plan.csv": "there is no plan at a.run.gz",
         "plan nothing.csv --quiet": "nothing.csv: No such file or directory",
         "plan wrong.qrels": "wrong.qrels: line 1: expected a label",
@@ -92,13 +94,15 @@ REFUSED = {
         "plan words.csv": "words for grades need --grade-names",
         "plan foreign.jsonl": "foreign.jsonl: row 1: expected a plan that is '",
         "plan plan.csv other.csv": " in other.csv",
-        "plan plan.csv --confidence 95": "confidence must lie between 0 and 1",
+        "plan plan.csv | confidence = 95": "confidence must lie between 0 and 1",
+        "plan plan.csv | missing = 'none'": "unknown missing 'none'; it is one of error, nonrelevant",
         "plan plan.csv --second looks=None": "no ranker 'looks=None' in this plan",
-        "plan part.csv --looks daily": "always, obrien-fleming, end",
+        "plan part.csv --looks daily": "unknown looks 'daily'; it is one of always, obrien-fleming, end",
         "plan part.csv --margin -1": "--margin must be a positive number, got -1.0",
         "plan plan.csv --measure P@3 --margin 1": "--looks and --margin are for the plan's own measure",
-        "plan plan.csv --measure DCG@5 --queries all": "unknown --queries 'all'; it is one of these, new",
-        "plan plan.csv --measure DCG@5 --queries new --clusters need": "there is no column 'need'",
+        "plan plan.csv --measure DCG@5 --queries all": "--queries must be 'these' or 'new', got 'all'",
+        "plan plan.csv --measure DCG@5 --queries new | clusters = 'need'": "there is no column 'need'",
+        "plan plan.csv --rel 2": "--rel is for audits",
     },
     "report plan --out new.html": {
         "part.csv": "pt-active status, or --so-far",
@@ -110,7 +114,7 @@ REFUSED = {
     "gate plan plan.csv --queries these": {
         "": "--margin is needed: by how much may the candidate be worse?",
         "--margin -1": "--margin must be a number from 0, got -1",
-        "--margin 0.1 --looks daily": "unknown --looks 'daily'; it is one of always, obrien-fleming, end",
+        "--margin 0.1 --looks daily": "unknown looks 'daily'; it is one of always, obrien-fleming, end",
         "--margin 0.1 --junit nowhere/gate.xml": "nowhere",
     },
     "export plan --out new": {
@@ -122,11 +126,11 @@ REFUSED = {
     "import": {
         "csv plan.csv --plan plan --out new.jsonl": "name the judge with --annotator",
         "csv unjudged.csv --plan plan --out new.jsonl": "unjudged.csv: nothing is judged",
-        "excel plan.csv --plan plan --out new.jsonl": "unknown TOOL 'excel'; it is one of label-studio",
+        "excel plan.csv --plan plan --out new.jsonl": "tool must be one of 'label-studio'",
     },
     "simulate pool.parquet --measure DCG@5": {
         "--ranker c": "no ranker 'c' in the pool; it has 'a', 'b'",
-        "--design best": "unknown --design 'best'; it is one of hedged",
+        "--design best": "unknown design 'best'; the designs are hedged, assisted",
         "--budget 1e9": "budgets outside the pool: 1e+09",
         "--repetitions 0": "repetitions must be at least 1",
         "--out nowhere/x.csv": "the folder nowhere does not exist",
@@ -144,25 +148,29 @@ REFUSED = {
         "--run x/y=b.run": "cannot be that of a file",
         "--run c=no.run": "no.run: No such file",
         "--size 1000": f"the log has {len(QUERIES)} with traffic",
+        "--seed -1": "--seed must be at least 0, got -1",
     },
     AUDIT: {
-        "": "Missing option '--judge'; see pt-active audit plan --help",
+        "": "pass --judge, once for each judge whose errors people are to find",
+        f"{BOTH} --judge gpt=judge.qrels": "an audit is of judges alone; leave out --run",
         "--judge gpt": "gpt: No such file or directory",
         "--judge a=judge.qrels --judge a=judge.qrels": "the name 'a' is taken",
         "--judge a=none.qrels": "none.qrels: No such file or directory",
         "--judge a=judge.qrels --max-grade 1": "'a' gives the grade 2, above the highest grade",
         "--judge a=judge.qrels --out audit": "audit exists; choose another --out",
         "--judge a=zero.qrels": "0 is the only grade that the judge gives: pass --max-grade N",
+        "--judge a=judge.qrels --budget 0": "--budget must be a positive number, got 0",
     },
-    "audit": {
-        "report audit high.csv": "not above the highest grade, 2",
-        "report audit none.csv": "none.csv: No such file or directory",
-        "report audit few.csv": "judge them, or pass --missing nonrelevant",
-        "report nowhere judge.qrels": "nowhere",
-        "report audit judge.qrels --rel 7": "--rel 7 is above the highest grade, 2",
-        "export audit --out new.csv --format rtf": "unknown --format 'rtf'",
+    "status audit": {
+        "high.csv": "not above the highest grade, 2",
+        "none.csv": "none.csv: No such file or directory",
+        "few.csv": 'judge them, or pass missing="nonrelevant"',
+        "judge.qrels --rel 7": "--rel 7 is above the highest grade, 2",
+        "judge.qrels --margin 1": "an audit is answered at once, for all judges: leave out all options but --rel",
     },
+    "export audit --out new.csv": {"--format rtf": "unknown format 'rtf'; it is one of csv, opensearch"},
 }
+"""The beginning of a command → its other words, with keys of the project file after a bar → part of the message."""
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +187,8 @@ def world(judged_once, tmp_path_factory):
         write(folder / "queries.csv", "qid,traffic\n" + "".join(f"{qid},1\n" for qid in QUERIES))
         write_labels()
         write_pools()
-        run("audit", "plan", "--judge", "gpt=judge.qrels", "--budget", "60", "--out", "audit")
-        run("audit", "export", "audit", "--out", "high.csv")
+        run("plan", "--audit", "--judge", "gpt=judge.qrels", "--budget", "60", "--out", "audit")
+        run("export", "audit", "--out", "high.csv", "--format", "csv")
         asked = pd.read_csv("high.csv", dtype=str)
         asked.assign(label="5").to_csv("high.csv", index=False)
         asked.head(5).assign(label="1").to_csv("few.csv", index=False)
@@ -215,6 +223,8 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(world, monkeypatch, word
     if words.startswith("sample-queries"):
         pytest.importorskip("duckdb")
     monkeypatch.chdir(world)
+    line, _, keys = words.partition(" | ")
+    write(world / "pt-active.toml", keys.replace("; ", "\n"))
     before = set(world.rglob("*"))
-    assert message in complaint(*words.split())
+    assert message in complaint(*line.split())
     assert set(world.rglob("*")) == before

@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from small_collection import (
+    COLD,
     MEASURED,
     QUERIES,
     RUNS,
     TRAINING,
-    UNIFORM,
     complaint,
     data,
     exported,
     invoke,
+    keyed,
     planned,
     run,
     write,
@@ -58,7 +59,8 @@ def test_status_says_what_the_library_says(judged):
 
 
 def test_other_measures_have_the_look_at_the_end(judged):
-    words = ("--measure", "P(rel=1)@3", "--confidence", "0.9", "--missing", "nonrelevant")
+    keyed(confidence=0.9, missing="nonrelevant")
+    words = ("--measure", "P(rel=1)@3")
     labels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
     expected = Plan.load("plan").compare(labels, "P(rel=1)@3", confidence=0.9, missing="nonrelevant")
     found = data("status", "plan", "plan.csv", *words)
@@ -80,7 +82,8 @@ def test_the_look_at_the_end_holds_for_the_queries_that_are_meant(judged):
 
 
 def test_values_that_do_not_subtract_to_the_difference_say_why(judged):
-    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--level", "document", "--budget", "90", "--out", "docs")
+    keyed(level="document")
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "90", "--out", "docs")
     exported("docs")
     words = "status", "docs", "docs.csv", "--measure", "DCG@5"
     found = data(*words)
@@ -127,7 +130,8 @@ def test_labels_come_in_bit_by_bit(judged):
     assert "the interval at the top is the result" in run("status", "plan", "plan.csv", "--margin", "9")
     assert "one look, at the end: the labels so far" in run("status", "plan", "part.csv", "--looks", "end")
     assert "There is one look" not in run("status", "plan", "plan.csv", "--looks", "end")
-    strict = ("status", "plan", "plan.csv", "--confidence", "0.999999", "--missing", "nonrelevant")
+    keyed(confidence=0.999999, missing="nonrelevant")
+    strict = ("status", "plan", "plan.csv")
     more = re.search(r"Next, draw more:\n  (pt-active plan --extend plan .*)", run(*strict))
     words, lacking = shlex.split(more[1]), data(*strict)["needed"] - 100
     budget = float(words[words.index("--budget") + 1])
@@ -145,7 +149,7 @@ def test_many_rankers_are_ranked(files):
     for number in range(6):
         write_run(files / f"r{number}.run", QUERIES, seed=number)
         runs += ["--run", f"r{number}=r{number}.run"]
-    run("plan", *runs, *UNIFORM, *MEASURED)
+    run("plan", *runs, *COLD, *MEASURED)
     exported()
     ranking = Plan.load("plan").rank(pd.read_csv("plan.csv")[["qid", "docno", "label"]])
     apart = sum(winner is not None for winner in ranking.winners)
@@ -175,15 +179,15 @@ def test_one_ranker_is_estimated(files):
     assert with_margin["value"] == pytest.approx(with_margin["estimates"]["a"]["value"])
 
 
-def test_hints_keep_the_options(judged):
-    asked = {"first": "b", "second": "a", "confidence": "0.9", "missing": "nonrelevant"}
-    kept = [word for name, value in asked.items() for word in (f"--{name}", value)]
-    proposed = shlex.split(run("status", "plan", "plan.csv", *kept).splitlines()[-1])
+def test_hints_keep_the_options_and_the_project_file(judged):
+    keyed(confidence=0.9)
+    (judged / "pt-active.toml").rename("mine.toml")
+    asked = ("--first", "b", "--second", "a")
+    said = run("status", "plan", "plan.csv", *asked, "--project", "mine.toml")
+    proposed = shlex.split(said.splitlines()[-1])
     assert proposed[:4] == ["pt-active", "report", "plan", "plan.csv"]
-    words = [word for word in proposed[4:] if word != "--so-far"]
-    typed = dict(zip(words[::2], words[1::2], strict=True))
-    assert dict(zip(kept[::2], kept[1::2], strict=True)).items() <= typed.items()
-    run(*proposed[1:])
+    assert " ".join(proposed).endswith("--first b --second a --out plan.html --project mine.toml")
+    assert data(*proposed[1:])["status"]["confidence"] == 0.9
 
 
 def test_labels_that_were_not_drawn_are_one_warning_and_quiet_leaves_results_and_errors(judged):
@@ -218,8 +222,9 @@ def test_report(files):
 
 
 def test_documents_from_plan_to_verdict_in_two_rounds(files):
-    level = ("--design", "depth", "--per-query", "2", "--measure", "DCG@5", "--budget", "60", "--out", "p1")
-    made = data("plan", *RUNS, *UNIFORM, *level)
+    keyed(design="depth", per_query=2)
+    level = ("--measure", "DCG@5", "--budget", "60", "--out", "p1")
+    made = data("plan", *RUNS, *COLD, *level)
     assert made["arguments"]["level"] == "document"
     assert made["spent"] <= 60
     labels = Plan.load("p1").assessments[["qid", "docno"]]
@@ -233,7 +238,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
     assert "pt-active status p2 LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     said = complaint("status", "p2", "judged.csv", "--looks", "always")
-    assert "use --looks end, or make a plan with --design succ" in said
+    assert 'use --looks end, or make a plan with design="succ' in said
     assert "valid at the end" in run("status", "p2", "judged.csv", "--details")
     early = data("status", "p2", "judged.csv")
     assert (early["unit"], early["judged"], early["drawn"]) == ("round", 1, 2)

@@ -51,28 +51,29 @@ SECONDS_EACH = 5.0
 INPUTS = 30
 TRAINED = "--run a=a.run --run b=b.run --train-run past.run --train-qrels past.qrels --measure DCG@5 --quiet"
 COMMANDS = [
-    f"plan {TRAINED} --budget 40 --out new --topics topics.tsv --texts texts.tsv --seed 3",
-    f"plan {TRAINED} --budget 30 --level query --out new --depth 4 --cost log-length --texts texts.jsonl",
-    "plan --run a=a.run --run b=b.run --grades uniform --max-grade 2 --measure ERR@5 --budget 30 --out new --json",
-    "plan --pool pool.parquet --measure RBP --budget 30 --level document --out new --per-query 0.5",
-    f"plan {TRAINED} --level document --design depth --budget 30 --out new --judge past.qrels",
+    f"plan {TRAINED} --budget 40 --out new --topics topics.tsv --texts texts.tsv",
+    f"plan {TRAINED} --budget 30 --out new --texts texts.jsonl --project queries.toml",
+    "plan --run a=a.run --run b=b.run --max-grade 2 --measure ERR@5 --budget 30 --out new --json",
+    "plan --measure RBP --budget 30 --out new --project pool.toml",
+    f"plan {TRAINED} --budget 30 --out new --judge past.qrels --project depth.toml",
+    "plan --audit --judge past.qrels --budget 20 --out new",
     "export plan --out new.csv --format csv --labels judged.qrels",
     "export docs --out new.jsonl --format trec",
-    "status docs judged.csv --margin 0.1 --confidence 0.9",
+    "status docs judged.csv --margin 0.1 --project answers.toml",
     "status plan judged.csv --looks end --json",
     "plan --extend docs --budget 10 --out new",
     "plan --extend plan --budget 10 --out new",
-    "status docs judged.jsonl --missing nonrelevant --first a --second b",
-    "status plan judged.qrels --measure P@3 --missing nonrelevant",
+    "status docs judged.jsonl --project answers.toml --first a --second b",
+    "status plan judged.qrels --measure P@3 --project answers.toml",
     "report docs judged.csv --out new.html --so-far --margin 0.1 --slice qkind --quiet",
     "simulate pool.parquet --measure DCG@5 --repetitions 10 --budget 30 --out new.csv --quiet --seed 2",
     "budget plan judged.csv --width 0.3 --json",
-    "budget --pool pool.parquet --measure P@5 --budget 20 --budget 40",
+    "budget --project pool.toml --measure P@5 --budget 20 --budget 40",
     f"init {TRAINED} --budget 40 --topics topics.tsv --texts texts.tsv --project new",
     "plan --project job.toml --out new --quiet",
     "status --project job.toml --json",
     "status docs kept.sqlite --json",
-    "status docs judged.xlsx --missing nonrelevant",
+    "status docs judged.xlsx --project answers.toml",
     "import quepid book.json --plan docs --out new.jsonl",
     "simulate --run a=a.run --run b=b.run --qrels judged.qrels --measure DCG@5 --repetitions 5 --quiet",
 ]
@@ -94,6 +95,14 @@ confidence = 0.9
 a = "a.run"
 b = "b.run"
 """
+
+OTHER_JOBS = {
+    "queries": 'level = "query"\ndepth = 4\ncost = "log-length"\n',
+    "pool": 'pool = "pool.parquet"\nlevel = "document"\nper-query = 0.5\n',
+    "whole": 'level = "query"\n',
+    "depth": 'design = "depth"\n',
+    "answers": 'missing = "nonrelevant"\nconfidence = 0.9\n',
+}
 
 TOKENS = (
     *("", "\x00", "\x1b[31m\x1b]0;title\x07", "\u202egnp.exe", "</script><script>alert(1)</script>", "=HYPERLINK(1)"),
@@ -121,6 +130,8 @@ def make_world(folder: Path) -> None:
     write(folder / "texts.jsonl", "\n".join(lines) + "\n")
     (folder / "loop").symlink_to("loop")
     write(folder / "job.toml", JOB)
+    for name, text in OTHER_JOBS.items():
+        write(folder / f"{name}.toml", text)
     pairs = [(q, f"D-{d}", label(q, d)) for q in asked for d in range(DOCUMENTS)]
     judged = pd.DataFrame(pairs, columns=["qid", "docno", "label"])
     judged.to_csv(folder / "judged.csv", index=False)
@@ -131,8 +142,8 @@ def make_world(folder: Path) -> None:
     pool[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(pool))
     pool.to_parquet(folder / "pool.parquet")
     with contextlib.chdir(folder):
-        for level, name in (("query", "plan"), ("document", "docs")):
-            made = f"plan {TRAINED} --budget 40 --out {name} --topics topics.tsv --level {level}".split()
+        for job, name in (("answers", "docs"), ("whole", "plan")):
+            made = f"plan {TRAINED} --budget 40 --out {name} --topics topics.tsv --project {job}.toml".split()
             assert invoke(made).exit_code == 0
     make_judgments(folder, Plan.load(folder / "docs"), judged)
 
