@@ -16,7 +16,7 @@ from ir_measures import measures as irm
 from samples import wanted
 from typer.testing import CliRunner
 
-from pt_active import ActiveTest, Audit, ColumnCost, Outlook, Plan
+from pt_active import ActiveTest, Audit, Outlook, Plan
 from pt_active.cli.app import app
 from pt_active.cli.project import project_text
 from pt_active.demo.collection import DemoCollection
@@ -71,10 +71,6 @@ def said(*words: object, code: int = 0) -> str:
     return result.stderr if code else result.stdout
 
 
-def complaint(*words: object) -> str:
-    return said(*words, code=2)
-
-
 def of_queries(pool: pd.DataFrame, **how: Any) -> Plan:
     about = {"measure": "DCG@10", "budget": 200, "seed": 1, "level": "query"} | how
     return Plan.create(pool.drop(columns=["best", "one"]), None, **about)
@@ -83,11 +79,9 @@ def of_queries(pool: pd.DataFrame, **how: Any) -> Plan:
 def road(plan: Plan, labels: pd.DataFrame, folder: Path) -> dict[str, object]:
     """Saves a plan, asks all that can be asked of its labels, and returns the report."""
     plan, judged = Plan.load(plan.save(folder / "plan").path), wanted(plan, labels)
-    assert plan.compare(judged).standard_error > 0
-    assert all(each.standard_error > 0 for each in plan.estimate(judged).values())
+    assert all(each.standard_error > 0 for each in (plan.compare(judged), *plan.estimate(judged).values()))
     drawn = plan.tables.queries.query("q_draws > 0").sort_values("q_priority")["qid"]
-    first_half = judged[judged["qid"].isin(drawn[: len(drawn) // 2])]
-    assert plan.status(first_half).judged > 0
+    assert plan.status(judged[judged["qid"].isin(drawn[: len(drawn) // 2])]).judged > 0
     report = plan.report(folder / "report.html", judged)
     assert np.isfinite(report.budget["half_width"].iloc[-1])
     return report.to_dict()
@@ -122,8 +116,6 @@ def test_a_measure(pool, labels, tmp_path, monkeypatch):
     monkeypatch.setitem(measures.RANK_FORMS, "HalvingGain", measures.RankMeasure(_HalvingGain(), _halving))
     plan = of_queries(pool, measure="HalvingGain@5")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["measure"] == "HalvingGain@5"
-    by_documents = of_queries(pool, measure="HalvingGain@5", budget=80, level="document")
-    assert by_documents.compare(wanted(by_documents, labels)).standard_error > 0
     everything = of_queries(pool, measure="HalvingGain@5", budget=1e6).estimate(labels)
     for name, estimate in everything.items():
         seen = pool[pool[f"rank_{name}"].between(0, 4)].merge(labels)
@@ -150,7 +142,6 @@ def test_an_estimator(pool, labels, tmp_path, register):
     judged = wanted(plan, labels)
     found, same = (plan.compare(judged, estimator=name) for name in ("plain_mean", "snis"))
     assert (found.difference, found.standard_error) == (same.difference, same.standard_error)
-    assert plan.rank(judged, estimator="plain_mean").basis.estimator == "plain_mean"
     outlook = Outlook.of_plan(plan, methods=[Method("hedged", "plain_mean", with_replacement=False)])
     assert np.isfinite(outlook.table([plan.manifest["pool_cost"] / 2])["half_width"]).all()
     plan.report(tmp_path / "report.html", judged, estimator="plain_mean")
@@ -160,14 +151,10 @@ def test_an_estimator(pool, labels, tmp_path, register):
 def test_a_round_estimator(pool, labels, register):
     test = ActiveTest.create(pool, None, "DCG@10", seed=1).next_round(20)
     judged = wanted(test, labels)
-    with pytest.raises(ValueError, match="unknown estimator 'levelled'; the estimators are lur"):
-        test.estimate(judged, estimator="levelled")
     register(weightings.WEIGHTINGS, "levelled", weightings.lur)
     found, same = (test.estimate(judged, estimator=name) for name in ("levelled", "lur"))
     assert (found.value, found.standard_error) == (same.value, same.standard_error)
-    assert found.standard_error > 0
-    assert found.basis.estimator == "levelled"
-    with pytest.raises(ValueError, match="levelled, lur_difference"):
+    with pytest.raises(ValueError, match="unknown estimator 'x'; .* levelled, lur_difference"):
         test.estimate(judged, estimator="x")
 
 
@@ -188,7 +175,7 @@ def test_a_judging_format(pool, labels, tmp_path, register):
     plan.export(tmp_path / "judge-me", "bars", qrels=judged, order="sorted")
     back = read_labels([tmp_path / "judge-me"])
     pd.testing.assert_frame_equal(back[["qid", "docno", "label"]], judged, check_dtype=False)
-    assert ", bars, " in complaint("export", plan.path, "--out", tmp_path / "x", "--format", "odt")
+    assert ", bars, " in said("export", plan.path, "--out", tmp_path / "x", "--format", "odt", code=2)
     shown = said("status", plan.path, tmp_path / "judge-me", "--json")
     assert json.loads(shown)["result"]["difference"] == plan.compare(judged).difference
 
@@ -206,7 +193,7 @@ def test_a_judging_tool(pool, labels, tmp_path, register):
     register(TOOLS, "ticks", Tool("Ticks", _read_ticks, _write_ticks))
     plan = of_queries(pool).save(tmp_path / "plan")
     judged, kept = wanted(plan, labels), tmp_path / "r.jsonl"
-    assert ", 'ticks'" in complaint("import", "x", "x", "--plan", plan.path, "--out", kept)
+    assert ", 'ticks'" in said("import", "x", "x", "--plan", plan.path, "--out", kept, code=2)
     said("export", plan.path, "--out", tmp_path / "work", "--format", "ticks")
     known = judged.set_index(["qid", "docno"])["label"]
     lines = (tmp_path / "work").read_text(encoding="utf-8").splitlines()
@@ -234,10 +221,8 @@ def test_a_loss(pool, labels, tmp_path, register):
     register(losses.LOSSES, "Absolute", Absolute)
     audit = Audit.create(pool, {"best": "best", "one": "one"}, Absolute(), budget=150, seed=1)
     loaded = Audit.load(audit.save(tmp_path / "audit").path)
-    loaded.export(tmp_path / "judge-me.csv", "csv")
     found = loaded.compare(wanted(loaded, labels))
-    assert found.standard_error > 0
-    assert found.basis.measure == "Absolute"
+    assert (found.basis.measure, found.standard_error > 0) == ("Absolute", True)
     census = Audit.create(pool, {"best": "best"}, Absolute(), budget=1e6)
     truth = pool.merge(labels, on=["qid", "docno"])
     assert census.estimate(labels)["best"].value == pytest.approx(np.abs(truth["best"] - truth["label"]).mean())
@@ -261,14 +246,9 @@ def test_a_labelling_cost(pool, labels, tmp_path, register):
     road(plan, labels, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"This plan cost {plan.manifest['spent']:.0f} cents." in page
-    assert " cents spent" in str(plan.status(wanted(plan, labels)))
     asked = ["plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new"]
-    assert "log-length, column, price" in complaint(*asked, "--project", keyed(tmp_path, cost="much"))
-    timed = of_queries(pool, budget=1.0, cost=costs.TimeCost(30.0))
-    assert timed.manifest["arguments"]["cost_unit"] == "hours"
-    priced = of_queries(pool.assign(doc_cost=3.0), budget=600, cost=ColumnCost(per_query=1.0))
-    assert priced.manifest["arguments"]["cost_unit"] == "units of cost"
-    assert priced.manifest["spent"] == plan.manifest["spent"]
+    much = keyed(tmp_path, cost="much")
+    assert "log-length, column, price" in said(*asked, "--project", much, code=2)
 
 
 class _Falling(GradeModel):
@@ -297,8 +277,9 @@ def test_a_grade_model(demo, labels, tmp_path, register):
         table.to_csv(tmp_path / name, sep=" ", header=False, index=False)
     first, second = (tmp_path / name for name in demo.runs)
     asked = ["plan", "--run", f"a={first}", "--run", f"b={second}", "--measure", "DCG@10", "--budget", "200"]
-    falling = ("--project", keyed(tmp_path, grades="falling"))
-    assert "grades falling need --max-grade" in complaint(*asked, "--out", tmp_path / "x", *falling)
+    falling = keyed(tmp_path, grades="falling")
+    lacking = said(*asked, "--out", tmp_path / "x", "--project", falling, code=2)
+    assert "grades falling need --max-grade" in lacking
     training, made = ["--train-run", first, "--train-qrels", tmp_path / "qrels"], {}
     for name, more in (("falling", ["--max-grade", "3"]), ("other-prior", training), ("prior", training)):
         said(*asked, "--out", tmp_path / f"plan {name}", *more, "--project", keyed(tmp_path, grades=name))

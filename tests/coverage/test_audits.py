@@ -112,13 +112,8 @@ def coverage(of: Replayed, estimator: str, highest: float | None) -> float:
 
 
 CASES = [
-    (ZeroOne(), 1, "optimal"),
-    (Precision(), 1, "optimal"),
-    (Recall(), 1, "optimal"),
-    (F1(), 1, "optimal"),
-    (ZeroOne(), 2, "optimal"),
-    (ZeroOne(), 2, "disagreement"),
-    (F1(), 2, "optimal"),
+    *((loss, 1, "optimal") for loss in (ZeroOne(), Precision(), Recall(), F1())),
+    *((ZeroOne(), 2, "optimal"), (ZeroOne(), 2, "disagreement"), (F1(), 2, "optimal")),
 ]
 
 

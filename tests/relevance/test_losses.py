@@ -11,7 +11,6 @@ from sklearn.metrics import fbeta_score, precision_score, recall_score
 
 from pt_active.relevance.introspection import gaussian_introspection, introspection, label_tables
 from pt_active.relevance.losses import (
-    LOSSES,
     MIN_PROBABILITY,
     CrossEntropy,
     Loss,
@@ -20,7 +19,7 @@ from pt_active.relevance.losses import (
     label_table,
 )
 from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
-from pt_active.rounds import AP, AUC
+from pt_active.rounds import AUC
 
 COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
 LOSS_LIST = [ZeroOne(), Accuracy(), Squared(), COSTS, Precision(), Recall(rel=2), F1(), FMeasure(0.3, rel=2)]
@@ -60,30 +59,29 @@ def test_names() -> None:
     assert shown == ["Error", "Precision(rel=2)", "Recall", "F1(slice='long')", "F(eta=0.3)", "SquaredError"]
 
 
-@pytest.mark.parametrize("loss", [*LOSS_LIST, GaussianSquared(), CrossEntropy(slice="long")], ids=str)
+@pytest.mark.parametrize("loss", [COSTS, F1(slice="long"), GaussianSquared()], ids=str)
 def test_a_description_gives_the_loss_back(loss: Loss) -> None:
     assert from_description(described(loss)) == loss
-    assert described(loss)["loss"] in LOSSES
-    with pytest.raises(ValueError, match="unknown loss"):
-        described(type("Mine", (ZeroOne,), {})())
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        *((partial(FMeasure, eta), "eta must be a number between 0 and 1, got") for eta in (1.5, np.nan, "x", [1])),
-        *((partial(each, rel=0), "rel must be a whole number of at least 1") for each in (Precision, F1, AUC, AP)),
-        *((partial(FMeasure, 0.5, rel=rel), "rel must be a whole number") for rel in (0, 1.5, "1", None, True)),
-        (partial(CostMatrix, [[0, 1], [1]]), "rows of one length"),
-        (partial(CostMatrix, [[0, 1]]), "two or more rows"),
-        (partial(CostMatrix), "two or more rows"),
-        (partial(CostMatrix, [[0, -1], [1, 0]]), "not negative"),
-        (partial(CostMatrix, [[0, np.inf], [1, 0]]), "finite"),
-        (partial(Recall(rel=3).grades_allowed, 2), "above the highest grade, 2"),
-        (partial(COSTS.grades_allowed, 3), "has 3 columns, but the labels have 4 grades"),
-    ],
-)
-def test_bad_arguments(make, message: str) -> None:
+REFUSED = [
+    *((partial(FMeasure, eta), "eta must be a number between 0 and 1, got") for eta in (1.5, np.nan, "x", [1])),
+    *((partial(each, rel=0), "rel must be a whole number of at least 1") for each in (F1, AUC)),
+    *((partial(F1, rel=rel), "rel must be a whole number") for rel in (1.5, "1", None, True)),
+    (partial(CostMatrix, [[0, 1], [1]]), "rows of one length"),
+    (partial(CostMatrix, [[0, 1]]), "two or more rows"),
+    (CostMatrix, "two or more rows"),
+    (partial(CostMatrix, [[0, -1], [1, 0]]), "not negative"),
+    (partial(CostMatrix, [[0, np.inf], [1, 0]]), "finite"),
+    (partial(Recall(rel=3).grades_allowed, 2), "above the highest grade, 2"),
+    (partial(COSTS.grades_allowed, 3), "has 3 columns, but the labels have 4 grades"),
+    (partial(described, type("Mine", (ZeroOne,), {})()), "unknown loss"),
+    (partial(GaussianSquared().decision, np.eye(2)), r"the squared error of grades is Squared\(\)"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_what_is_refused(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -109,8 +107,6 @@ def test_other_decisions() -> None:
         called = [sum(row[rel:]) >= 0.5 for row in grades]
         for loss in (Precision(rel), Recall(rel), F1(rel), FMeasure(0.3, rel)):
             np.testing.assert_array_equal(loss.decision(grades), np.multiply(called, float(rel)))
-    with pytest.raises(ValueError, match=r"real labels without grades; the squared error of grades is Squared\(\)"):
-        GaussianSquared().decision(grades)
 
 
 def test_cross_entropy_is_the_negative_log_of_what_was_said_of_the_label() -> None:
