@@ -6,53 +6,12 @@ model expects of the rest, and the error of the model in the unit drawn make the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 
 from pt_active.inference.ties import ROUNDING
-
-
-@dataclass(frozen=True)
-class Unjudged:
-    """How far the labels that are not there could move each draw at the worst, float64[n]; else as is expected."""
-
-    below: np.ndarray  # How far each Z could lie below its value
-    above: np.ndarray  # How far it could lie above
-    base_below: np.ndarray  # How far the estimate before each draw could lie below its value
-    base_above: np.ndarray  # How far it could lie above
-    later: np.ndarray  # The variance that the model expects of all later Z because of what the draw makes known
-
-    @classmethod
-    def none(cls, draws: int) -> Unjudged:
-        """Nothing is lacking."""
-        return cls(*np.zeros((5, draws)))
-
-    def first(self, n: int) -> Unjudged:
-        """What could move the first n draws."""
-        return Unjudged(*(column[:n] for column in vars(self).values()))
-
-    @property
-    def mirrored(self) -> Unjudged:
-        """What could move the draws of −R."""
-        return Unjudged(self.above, self.below, self.base_above, self.base_below, self.later)
-
-    @property
-    def judged(self) -> np.ndarray:
-        """bool[n], the draws whose unit is judged."""
-        return (self.below == self.base_below) & (self.above == self.base_above)
-
-    def squares(self, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the largest square that the error of each draw could have, float64[n] each."""
-        low, high = error - (self.below - self.base_below), error + (self.above - self.base_above)
-        ends = low**2, high**2
-        return np.where((low < 0) & (high > 0), 0.0, np.minimum(*ends)), np.maximum(*ends)
-
-    def variance(self, weight: np.ndarray) -> float:
-        """The variance that the model expects of ``Σ weight · Z`` because of these labels."""
-        return float((np.cumsum(weight[::-1])[::-1] ** 2 * self.later).sum())
-
 
 _BELIEVED = 20.0  # Number of draws that the model's expectation of the variance counts for
 
@@ -138,40 +97,32 @@ class Units:
         least, most = (np.clip(end, self.low, self.high) for end in (least, most))
         contribution = np.clip(contribution, least, most)
         error = np.where(known, contribution - self.mean, 0.0)
+        below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
         expected, lowest, highest = (float(part.sum()) for part in (self.mean, self.low, self.high))
         base = expected + _so_far(error, draws)
         worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
-        below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
-        # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
+        # Rounding must not take a value past its bounds, since a bet may stake nearly all on them. Nor could missing
+        # labels have shown more than is possible.
         value = np.clip(base[:-1] + self._shown(error, draws), worst, best)
+        fall, rise = (
+            np.minimum(self._shown(part, draws), room) for part, room in ((below, value - worst), (above, best - value))
+        )
+        base_low, base_high = base - _so_far(below, draws), base + _so_far(above, draws)
         return Draws(
             value=value,
-            worst=worst,
-            best=best,
+            low=value - _so_far(below, draws)[:-1] - fall,
+            high=value + _so_far(above, draws)[:-1] + rise,
+            worst=worst - _so_far(below, draws)[:-1],
+            best=best + _so_far(above, draws)[:-1],
             expected=self.expected[:draws],
+            judged=(fall == 0) & (rise == 0),
+            # No variable has a larger variance than one at the two ends of its range.
+            later=np.minimum(self.variance, (below + above) ** 2 / 4)[:draws],
             least=lowest + _so_far(np.where(known, least - self.low, 0.0), draws),
             most=highest + _so_far(np.where(known, most - self.high, 0.0), draws),
             base=base,
-            unjudged=self._unjudged(below, above, (value - worst, best - value)),
-        )
-
-    def _unjudged(self, below: np.ndarray, above: np.ndarray, room: tuple[np.ndarray, np.ndarray]) -> Unjudged:
-        """What draws could have shown of units that could contribute so much less or more, float64[N] each.
-
-        None could have shown more than is possible, float64[n] below and above its value.
-        """
-        draws = len(room[0])
-        if not (below.any() or above.any()):
-            return Unjudged.none(draws)
-        base_below, base_above = (_so_far(part, draws)[:-1] for part in (below, above))
-        # No variable has a larger variance than one at the two ends of its range.
-        variance = np.minimum(self.variance, (below + above) ** 2 / 4)
-        return Unjudged(
-            below=base_below + np.minimum(self._shown(below, draws), room[0]),
-            above=base_above + np.minimum(self._shown(above, draws), room[1]),
-            base_below=base_below,
-            base_above=base_above,
-            later=np.diff(_so_far(variance, draws)),
+            base_low=base_low,
+            base_high=base_high,
         )
 
 
@@ -180,23 +131,28 @@ def _rest(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.cumsum(values[::-1])[::-1])
 
 
-def _so_far(values: np.ndarray, draws: int) -> np.ndarray:
+def _so_far(values: np.ndarray, draws: int | None = None) -> np.ndarray:
     """float64[n+1], the sum over the units that are known before the first and after each draw."""
     return np.r_[0.0, np.cumsum(values[:draws])]
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What n draws say about the truth R."""
+    """What n draws say about the truth R. Labels that are missing count as is expected, but in all ends."""
 
     value: np.ndarray  # float64[n], Z; the mean of each, given those before it, is R
+    low: np.ndarray  # float64[n], the smallest Z that the labels allow
+    high: np.ndarray  # float64[n], the largest
     worst: np.ndarray  # float64[n], the smallest value that each could have had, given those before it
     best: np.ndarray  # float64[n], the largest
     expected: np.ndarray  # float64[n], the variance that the model expects of each, given those before it; positive
+    judged: np.ndarray  # bool[n], the draws whose unit is judged
+    later: np.ndarray  # float64[n], the variance of all later Z that the model expects of the labels that each lacks
     least: np.ndarray  # float64[n+1], the smallest R that is possible before the first and after each draw
     most: np.ndarray  # float64[n+1], the largest
     base: np.ndarray  # float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw
-    unjudged: Unjudged  # What missing labels could have shown
+    base_low: np.ndarray  # float64[n+1], the smallest of these that the labels allow
+    base_high: np.ndarray  # float64[n+1], the largest
 
     @property
     def rounding(self) -> float:
@@ -210,12 +166,10 @@ class Draws:
     @cached_property
     def trust(self) -> np.ndarray:
         """float64[n+1], the variance that the draws so far showed over the one that the model expected of them."""
-        return self._trust(self.unjudged.judged, (self.value - self.base[:-1]) ** 2)
+        return self._trust(self.judged, (self.value - self.base[:-1]) ** 2)
 
     def _trust(self, counted: np.ndarray, square: np.ndarray) -> np.ndarray:
-        shown, count = (
-            np.r_[0.0, np.cumsum(each)] for each in (np.where(counted, square / self.expected, 0.0), counted)
-        )
+        shown, count = _so_far(np.where(counted, square / self.expected, 0.0)), _so_far(counted)
         return np.asarray((_BELIEVED + shown) / (_BELIEVED + count))
 
     @cached_property
@@ -223,43 +177,44 @@ class Draws:
         """float64[n], the variance foreseen of each draw from those before it."""
         return np.asarray(self.expected * self.trust[:-1])
 
+    @property
+    def squares(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest square that the error of each draw could have, float64[n] each."""
+        ends = self.low - self.base_low[:-1], self.high - self.base_high[:-1]
+        least, most = np.sort(np.square(ends), axis=0)
+        return np.where((ends[0] < 0) & (ends[1] > 0), 0.0, least), most
+
     @cached_property
     def variances(self) -> np.ndarray:
         """float64[2, n], the smallest and the largest variance that may have been foreseen of each draw.
 
         They differ only if labels are lacking.
         """
-        squares = self.unjudged.squares(self.value - self.base[:-1])
         every = np.ones(len(self.value), dtype=bool)
-        return np.stack([self.expected * self._trust(every, square)[:-1] for square in squares])
+        return np.stack([self.expected * self._trust(every, square)[:-1] for square in self.squares])
 
     def first(self, n: int) -> Draws:
         """The first n draws."""
-        begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}
-        rest = {name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")}
-        return Draws(**begun, **rest, unjudged=self.unjudged.first(n))
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        some = {name: column[: n + (len(column) > len(self.value))] for name, column in columns.items()}
+        return Draws(**some)
 
     @cached_property
     def mirrored(self) -> Draws:
         """The draws of −R."""
-        return replace(
-            self,
-            value=-self.value,
-            worst=-self.best,
-            best=-self.worst,
-            least=-self.most,
-            most=-self.least,
-            base=-self.base,
-            unjudged=self.unjudged.mirrored,
-        )
+        turned = {"low": self.high, "worst": self.best, "least": self.most, "base_low": self.base_high}
+        turned |= {"high": self.low, "best": self.worst, "most": self.least, "base_high": self.base_low}
+        turned |= {"value": self.value, "base": self.base}
+        return replace(self, **{name: -column for name, column in turned.items()})
 
     def estimate(self) -> tuple[float, float]:
         """The mean of Z where it is judged, weighted by the inverse of its expected variance; its standard error."""
-        if not self.unjudged.judged.any():
+        if not self.judged.any():
             return np.nan, np.nan
         if not self.most[-1] - self.least[-1] > self.rounding:
             return float(self.plain(self.base[-1])), 0.0
-        weight = np.where(self.unjudged.judged, self.expected.min() / self.expected, 0.0)
+        weight = np.where(self.judged, self.expected.min() / self.expected, 0.0)
         total = float(weight.sum())
-        variance = self.trust[-1] * (self.expected.min() / total + self.unjudged.variance(weight / total))
+        unjudged = float((_rest(weight / total) ** 2 * self.later).sum())
+        variance = self.trust[-1] * (self.expected.min() / total + unjudged)
         return float(weight @ self.value / total), float(np.sqrt(variance))

@@ -67,23 +67,17 @@ class Gate(Printed):
     """Whether a candidate may replace a baseline.
 
     Attributes:
-        status: What the labels so far say about the difference, candidate minus baseline. Its ``resolution``, and what
-            it foresees, is the decision of the gate.
+        status: What the labels so far say about the difference, candidate minus baseline, without a verdict which is
+            better. What it foresees is the decision of the gate.
         rule: What the candidate has to be.
+        outcome: ``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``.
+        decided_at: What had been spent when it was proved; None while unresolved.
     """
 
     status: Status
     rule: Rule
-
-    @property
-    def outcome(self) -> str:
-        """``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``."""
-        return self.status.resolution or UNRESOLVED
-
-    @property
-    def decided_at(self) -> float | None:
-        """What had been spent when it was proved; None while unresolved."""
-        return self.status.resolved_at
+    outcome: str
+    decided_at: float | None
 
     @property
     def question(self) -> str:
@@ -155,7 +149,11 @@ def gate_of(
 ) -> Gate:
     """The gate by bets, which hold at any time, or by the first look that resolves, after a part or at the end."""
     state = plan_status(tables, qrels, replace(question, aimed_at=rule.goal), records)
+    outcome, decided_at = state.resolution or UNRESOLVED, state.resolved_at
+    beside = None if state.beside is None else replace(state.beside, resolution=None, resolved_at=None)
+    state = replace(state, resolution=None, resolved_at=None, beside=beside)
     if question.looks is None and state.judged == state.drawn and not state.population.enough:
-        state = replace(state, refusal=TOO_FEW, low=np.nan, high=np.nan, resolution=None, resolved_at=None)
-        state = replace(state, chance=np.nan, further=np.nan, needed=np.nan)
-    return Gate(state, rule)
+        outcome, decided_at = UNRESOLVED, None
+        nothing = dict.fromkeys(("low", "high", "chance", "further", "needed"), np.nan)
+        state = replace(state, refusal=TOO_FEW, **nothing)  # type: ignore[arg-type]
+    return Gate(state, rule, outcome, decided_at)

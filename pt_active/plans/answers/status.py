@@ -10,7 +10,7 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND
+from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND, WITHIN
 from pt_active.plans.answers.basis import TOO_FEW, UNTOLD, QueriesMeant, caution_for_new
 from pt_active.plans.answers.gaps import Gap, in_words
 from pt_active.plans.answers.promises import (
@@ -158,9 +158,11 @@ class Status(Printed):
     @property
     def guarantee(self) -> str:
         """``"exact"``, ``"any time"`` or ``"large samples"``: what the interval and the verdict promise."""
-        if self.high - self.low <= self._rounding and not self.holds_for_new:
+        if self.holds_for_new:
+            return LARGE_SAMPLES
+        if self.high - self.low <= self._rounding:
             return EXACT
-        return ANY_TIME if self.looks == ALWAYS and not self.holds_for_new else LARGE_SAMPLES
+        return ANY_TIME if self.looks == ALWAYS else LARGE_SAMPLES
 
     @property
     def _rounding(self) -> float:
@@ -170,24 +172,8 @@ class Status(Printed):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What has to be true for that, one clause each."""
-        gaps = (NOT_RELEVANT,) if self.filled else ()
-        return (*self.assumed, *gaps, *((QUERIES_RANDOM,) if self.holds_for_new else ()))
-
-    @property
-    def answer(self) -> str:
-        """The state, in one sentence."""
-        new = " for new queries" if self.holds_for_new else ""
-        if self.winner is not None:
-            return f"stop: {self.winner} is better{self._evidence}{new}"
-        if self.resolution is not None and self.second is None:
-            return f"stop: known within ±{self.margin:g}{new}"
-        if self.resolution is not None:
-            return f"stop: equivalent within ±{self.margin:g}{new}" if self.margin else "stop: exactly equal"
-        if self.refusal == TOO_FEW:
-            return "no verdict at any time for new queries"
-        if self.judged == self.drawn:
-            return "this budget did not settle it"
-        return "not settled yet" if self.within_reach else "this budget will not settle it"
+        gaps, new = (NOT_RELEVANT,) * bool(self.filled), (QUERIES_RANDOM,) * self.holds_for_new
+        return (*self.assumed, *gaps, *new)
 
     @property
     def holds_for_new(self) -> bool:
@@ -199,19 +185,58 @@ class Status(Printed):
         """Whether the rest of the budget may settle it."""
         return self.judged < self.drawn and (self.open > 0 or not self.chance < _MIN_CHANCE)
 
+    def __eq__(self, other: object) -> bool:
+        # Numbers that are unknown in both are equal, which NaN is not.
+        return isinstance(other, Status) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.measure, self.what, self.looks, self.judged, self.n_judged, self.spent, self.resolution))
+
+    def to_dict(self) -> dict[str, object]:
+        """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
+        said = {"winner": self.winner, "answer": self.answer, "advice": self.advice, "caution": self.caution}
+        content: dict[str, object] = plain(replace(self, beside=None))
+        del content["population"], content["beside"], content["assumed"]
+        content |= {"guarantee": self.guarantee, "assumptions": list(self.assumptions)}
+        content["queries"] = self.population.name
+        for state in filter(None, (self, self.beside)):
+            for name in ("low", "high", "standard_error", "resolution"):
+                content[f"{state.population.name}_{name}"] = plain(getattr(state, name))
+        return content | said | {"unknown": self.unknown.number}
+
+    # --- what it says, in sentences ---
+
+    @property
+    def what(self) -> str:
+        """What is estimated: a ranker, or the difference of two."""
+        return self.first if self.second is None else f"{self.first} − {self.second}"
+
+    @property
+    def point(self) -> str:
+        """The estimate as printed; a difference has its sign."""
+        return f"{self.value:.4f}" if self.second is None else f"{self.value:+.4f}"
+
+    @property
+    def answer(self) -> str:
+        """The state, in one sentence."""
+        new = " for new queries" if self.holds_for_new else ""
+        if self.winner is not None:
+            return f"stop: {self.winner} is better{self._evidence}{new}"
+        if self.resolved and self.second is None:
+            return f"stop: known within ±{self.margin:g}{new}"
+        if self.resolved:
+            return f"stop: equivalent within ±{self.margin:g}{new}" if self.margin else "stop: exactly equal"
+        if self.refusal == TOO_FEW:
+            return "no verdict at any time for new queries"
+        if self.judged == self.drawn:
+            return "this budget did not settle it"
+        return "not settled yet" if self.within_reach else "this budget will not settle it"
+
     @property
     def _evidence(self) -> str:
         if np.isnan(self.e_value):
             return ""
         return " (certain)" if np.isinf(self.e_value) else f" (e-value {self.e_value:.3g})"
-
-    @property
-    def _e_value(self) -> str:
-        """The e-value, its p-value and what a verdict takes, in words."""
-        if np.isinf(self.e_value):
-            return "certain: no further label can change the verdict"
-        needed = "" if self.resolved else f" (a winner needs {1 / (1 - self.confidence):.4g})"
-        return f"e-value {self.e_value:.3g}{needed}, p = {1 / self.e_value:.3g}"
 
     @property
     def advice(self) -> str:
@@ -224,10 +249,9 @@ class Status(Printed):
         if self.blocked and self.left_out:
             return f"judge what was passed over, from {self.waiting}; no later label counts before you do"
         if self.refusal == TOO_FEW:
-            uneven = self.population.traffic
             once = "look once, at the end" if self.judged == self.drawn else "judge all and look once, at the end"
-            return f"{ADD_QUERIES if uneven else 'add queries'}, or {once}"
-        if self.refusal not in ("", TOO_FEW, UNTOLD):
+            return f"{ADD_QUERIES if self.population.traffic else 'add queries'}, or {once}"
+        if self.refusal not in ("", UNTOLD):
             return "make a new plan with all rankers that are compared"
         if self.within_reach:
             return f"keep judging, from {self.waiting}{self._outlook}"
@@ -246,11 +270,11 @@ class Status(Printed):
     @property
     def _lacking(self) -> str:
         """How much more to judge until `needed` is spent, and what that makes in all."""
+        more = self.needed - self.spent
         if self.spent == self.n_judged and not self.cost_unit:
-            lacking = np.ceil(self.needed - self.spent)
-            return f"judge about {amount(lacking)} more documents, {amount(self.spent + lacking)} in all"
-        more = amount(self.needed - self.spent)
-        return f"judge for about {more}{self.cost_unit} more, {amount(self.needed)} in all"
+            more = np.ceil(more)
+            return f"judge about {amount(more)} more documents, {amount(self.spent + more)} in all"
+        return f"judge for about {amount(more)}{self.cost_unit} more, {amount(self.needed)} in all"
 
     @property
     def _outlook(self) -> str:
@@ -265,31 +289,6 @@ class Status(Printed):
             more = f"about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck"
         return f": {more}; with the {left}, the chance of a verdict is {self.chance:.0%}"
 
-    def __eq__(self, other: object) -> bool:
-        # Numbers that are unknown in both are equal, which NaN is not.
-        return isinstance(other, Status) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.measure, self.what, self.looks, self.judged, self.n_judged, self.spent, self.resolution))
-
-    def to_dict(self) -> dict[str, object]:
-        """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
-        said = {"winner": self.winner, "answer": self.answer, "advice": self.advice, "caution": self.caution}
-        content: dict[str, object] = plain(replace(self, beside=None))
-        del content["population"], content["beside"], content["assumed"]
-        content |= {"guarantee": self.guarantee, "assumptions": list(self.assumptions)}
-        content["queries"] = self.population.name
-        for each in (self, self.beside):
-            if each is not None:
-                for name in ("low", "high", "standard_error", "resolution"):
-                    content[f"{each.population.name}_{name}"] = plain(getattr(each, name))
-        return content | said | {"unknown": self.unknown.number}
-
-    @property
-    def what(self) -> str:
-        """What is estimated: a ranker, or the difference of two."""
-        return self.first if self.second is None else f"{self.first} − {self.second}"
-
     @property
     def valid(self) -> str:
         """When the interval is valid, in words."""
@@ -300,31 +299,24 @@ class Status(Printed):
     @property
     def interval_text(self) -> str:
         """The interval as printed, its level, when it is valid, and the queries that it holds for."""
-        interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         holds = f"   for {self.population}"
-        if self.refusal:
-            return f"none{holds}: {self.refusal}"
-        if self._too_early:
-            return f"none{holds}: a look needs {MIN_LABELS} labels"
-        return f"{interval}, {self.confidence:.0%}, valid {self.valid}{holds}"
+        if why := self.refusal or self._too_early:
+            return f"none{holds}: {why}"
+        return f"{_ends(self.low, self.high) or 'none'}, {self.confidence:.0%}, valid {self.valid}{holds}"
 
     caution = property(caution_for_new)
 
     @property
-    def _too_early(self) -> bool:
-        return bool(np.isnan(self.low)) and self.looks == PLANNED and 0 < self.n_judged < MIN_LABELS
-
-    @property
-    def point(self) -> str:
-        """The estimate as printed; a difference has its sign."""
-        return f"{self.value:.4f}" if self.second is None else f"{self.value:+.4f}"
+    def _too_early(self) -> str:
+        early = bool(np.isnan(self.low)) and self.looks == PLANNED and 0 < self.n_judged < MIN_LABELS
+        return f"a look needs {MIN_LABELS} labels" if early else ""
 
     @property
     def remark(self) -> str | None:
         """Why the estimate and the verdict or the interval seem to contradict each other; None if they do not."""
         rare = f"this is one of the {1 - self.confidence:.0%} of campaigns in which bets may fail"
         if self.overturned:
-            before = f"{getattr(self, self.overturned)} is better" if self.overturned != "within" else "equivalent"
+            before = f"{getattr(self, self.overturned)} is better" if self.overturned != WITHIN else "equivalent"
             return f"an earlier verdict, {before}, was false, as all that is judged by now shows; {rare}"
         if self.refusal or np.isnan(self.value):
             return None
@@ -344,6 +336,115 @@ class Status(Printed):
         return "the estimate lies outside the interval, which no later label widens"
 
     @property
+    def progress(self) -> str:
+        """What is judged, and what of the budget is spent."""
+        spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
+        return f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"
+
+    def counted(self, number: int) -> str:
+        """A number of units in words: ``1 query``, ``3 rounds``."""
+        return how_many(self.unit, number)
+
+    @property
+    def headline(self) -> str:
+        """The answer with its numbers and its promise, in one sentence."""
+        if np.isnan([self.value, self.low]).all() and not self.resolved:
+            return f"nothing is known of {self.what} yet"
+        if self.winner is not None:
+            found = f"{self.winner} is better"
+        elif self.resolved and self.second is None:
+            found = f"{self.first} is known within ±{self.margin:g}"
+        elif self.resolved:
+            found = f"{self.first} and {self.second} are {'equivalent' if self.margin else 'equal'}"
+        else:
+            found = f"{self.what} is not settled" if self.second is not None or self.margin else self.first
+        if np.isnan([self.value, self.low]).all():
+            return found
+        known = f"{found}: {self._seen} in {self.measure}"
+        known += f" for {self.population}" if self.holds_for_new else ""
+        if np.isnan(self.low):
+            return known
+        level = 100 * self.confidence
+        promise = f"the {level:.6g}% interval holds"
+        if self.resolved:
+            promise = f"wrong in at most {100 - level:.3g}% of campaigns,"
+        if self.guarantee == EXACT:
+            promise = "this holds"
+        return f"{known}; {promise} {HOLDS[self.guarantee]}"
+
+    @property
+    def _seen(self) -> str:
+        """The estimate and its interval as printed; a difference is that of the winner to the other one."""
+        value, low, high = self.value, self.low, self.high
+        if self.winner is not None and self.winner == self.second:
+            value, low, high = -value, -high, -low
+        point = "" if np.isnan(value) else f"{value:{'' if self.second is None else '+'}.4f}"
+        return f"{point} {_ends(low, high)}".strip()
+
+    # --- what it says, line by line ---
+
+    def __str__(self) -> str:
+        return printed(self.headline, self.in_short())
+
+    @property
+    def details(self) -> str:
+        """The state with everything that it rests on, as text."""
+        return printed(f"{self.measure}: {self.what} ({self.estimator})", self.facts())
+
+    def in_short(self) -> Facts:
+        """At most five lines below the headline: the other queries, what is judged, what limits it, and what to do."""
+        facts = []
+        if (other := self.beside) is not None:
+            known = np.isfinite(other.low)
+            # Both are differences to the one that wins for the queries that are meant.
+            seen = replace(other, resolution=self.resolution)._seen if known else "no interval"
+            why = f": {other.refusal}" if other.refusal else ""
+            holds = f", {HOLDS[other.guarantee]}" if known and other.guarantee != self.guarantee else ""
+            facts.append((other.population.name, f"{seen} for {other.population}{holds}{why}"))
+        facts.append(("judged", self.progress))
+        if np.isfinite(self.low):
+            facts.append(("assumes", "; ".join(self.assumptions)))
+        limits = [self.refusal, self.remark, self.caution, self.unknown.caution, self._too_early]
+        if self.open:
+            passed = f" ({in_words(self.blocked)})" if self.blocked else ""
+            limits.append(f"{self.counted(self.open)} not fully judged{passed}, so the worst case is assumed")
+        elif self.left_out:
+            limits.append(f"{how_many('label', self.left_out)} from {self.waiting} on do not count yet")
+        limits += [text for _, text in (*self._filled_facts, *self._label_facts)]
+        if note := "; ".join(filter(None, limits)):
+            facts.append(("note", note))
+        return [*facts, ("next", self.advice)]
+
+    def facts(self) -> Facts:
+        """Names and values, as printed."""
+        error = "not known yet" if np.isnan(self.standard_error) else f"{self.standard_error:.4f}"
+        part = ", from what is judged before the first gap" if self.open else ""
+        none = f"none before {self.waiting} has its labels" if self.open or self.left_out else "none yet"
+        facts = [
+            ("estimate", none if np.isnan(self.value) else f"{self.point}   SE {error}{part}"),
+            ("interval", self.interval_text),
+            *self.other_facts,
+            ("judged", self.progress),
+        ]
+        if not np.isnan(self.e_value):
+            needed = "" if self.resolved else f" (a winner needs {1 / (1 - self.confidence):.4g})"
+            evidence = f"e-value {self.e_value:.3g}{needed}, p = {1 / self.e_value:.3g}"
+            certain = "certain: no further label can change the verdict"
+            facts.append(("evidence", certain if np.isinf(self.e_value) else evidence))
+        facts += self.gap_facts
+        facts += self._filled_facts
+        if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
+            facts.append(("next look", f"after {self.counted(self.next_look)}"))
+        if self.unknown.number:
+            facts.append(("unknown", self.unknown.counted))
+        if np.isfinite(self.low):
+            facts.append(("holds", promised(self.guarantee, self.assumptions)))
+        if note := "; ".join(filter(None, (self.remark, self.caution, self.unknown.caution))):
+            facts.append(("note", note))
+        since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
+        return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
+
+    @property
     def other_facts(self) -> Facts:
         """The interval for the other queries, if it is known."""
         other = self.beside
@@ -352,20 +453,18 @@ class Status(Printed):
     @property
     def gap_facts(self) -> Facts:
         """Names and values of what is not judged although later labels are there, and of labels that changed."""
-        facts = []
+        facts, left_out = [], how_many("label", self.left_out)
         if self.open:
             what = f"{self.counted(self.open)} not fully judged"
             facts.append(("open", f"{what}: the worst case is assumed, so the interval holds whatever the labels are"))
-            if self.left_out:
-                kept = f"{how_many('label', self.left_out)} of what is not fully judged, or of rounds after it"
-                facts.append(("left out", kept))
-        elif self.left_out:
-            beyond = f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged"
-            facts.append(("left out", beyond))
+            where = "of what is not fully judged, or of rounds after it"
+        else:
+            where = f"from {self.waiting} on, which is not fully judged"
+        if self.left_out:
+            facts.append(("left out", f"{left_out} {where}"))
         if self.blocked:
-            facts.append(
-                ("passed over", in_words(self.blocked)) if self.open else ("blocked", f"by {in_words(self.blocked)}")
-            )
+            passed = in_words(self.blocked)
+            facts.append(("passed over", passed) if self.open else ("blocked", f"by {passed}"))
         return facts + self._label_facts
 
     @property
@@ -386,119 +485,9 @@ class Status(Printed):
         if not self.filled:
             return []
         counted = f"{how_many('document', self.filled)} without a label counted as not relevant"
-        low, high = self.worst or (np.nan, np.nan)
-        worst = f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else "unknown"
+        worst = _ends(*self.worst or (np.nan, np.nan)) or "unknown"
         return [("filled", f"{counted}, {MISLEADS}; in the worst case the interval is {worst}")]
 
-    @property
-    def progress(self) -> str:
-        """What is judged, and what of the budget is spent."""
-        spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
-        return f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"
 
-    def counted(self, number: int) -> str:
-        """A number of units in words: ``1 query``, ``3 rounds``."""
-        return how_many(self.unit, number)
-
-    @property
-    def headline(self) -> str:
-        """The answer with its numbers and its promise, in one sentence."""
-        if np.isnan([self.value, self.low]).all():
-            return self._finding
-        known = f"{self._finding}: {self._seen(self.value, self.low, self.high)} in {self.measure}"
-        known += f" for {self.population}" if self.holds_for_new else ""
-        if np.isnan(self.low):
-            return known
-        level = 100 * self.confidence
-        promise = f"the {level:.6g}% interval holds"
-        if self.resolved:
-            promise = f"wrong in at most {100 - level:.3g}% of campaigns,"
-        if self.guarantee == EXACT:
-            promise = "this holds"
-        return f"{known}; {promise} {HOLDS[self.guarantee]}"
-
-    def _seen(self, value: float, low: float, high: float) -> str:
-        """A value and its interval as printed; a difference is that of the winner to the other one."""
-        if self.winner is not None and self.winner == self.second:
-            value, low, high = -value, -high, -low
-        point = "" if np.isnan(value) else f"{value:{'' if self.second is None else '+'}.4f}"
-        ends = f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else ""
-        return " ".join(filter(None, (point, ends)))
-
-    @property
-    def _finding(self) -> str:
-        """What is known by now of the ranker or of the two."""
-        if self.winner is not None:
-            return f"{self.winner} is better"
-        if self.resolution is not None and self.second is None:
-            return f"{self.first} is known within ±{self.margin:g}"
-        if self.resolution is not None:
-            return f"{self.first} and {self.second} are {'equivalent' if self.margin else 'equal'}"
-        if np.isnan([self.value, self.low]).all():
-            return f"nothing is known of {self.what} yet"
-        return f"{self.what} is not settled" if self.second is not None or self.margin else self.first
-
-    def __str__(self) -> str:
-        return printed(self.headline, self.in_short())
-
-    @property
-    def details(self) -> str:
-        """The state with everything that it rests on, as text."""
-        return printed(f"{self.measure}: {self.what} ({self.estimator})", self.facts())
-
-    def in_short(self) -> Facts:
-        """At most five lines below the headline: the other queries, what is judged, what limits it, and what to do."""
-        facts = []
-        if (other := self.beside) is not None:
-            known = np.isfinite(other.low)
-            seen = self._seen(other.value, other.low, other.high) if known else "no interval"
-            why = f": {other.refusal}" if other.refusal else ""
-            holds = f", {HOLDS[other.guarantee]}" if known and other.guarantee != self.guarantee else ""
-            facts.append((other.population.name, f"{seen} for {other.population}{holds}{why}"))
-        facts.append(("judged", self.progress))
-        if np.isfinite(self.low):
-            facts.append(("assumes", "; ".join(self.assumptions)))
-        if self._limits:
-            facts.append(("note", "; ".join(self._limits)))
-        return [*facts, ("next", self.advice)]
-
-    @property
-    def _limits(self) -> list[str]:
-        """What a reader must know before trusting the answer."""
-        limits = [each for each in (self.refusal, self.remark, self.caution, self.unknown.caution) if each]
-        if self._too_early:
-            limits.append(f"a look needs {MIN_LABELS} labels")
-        if self.open:
-            passed = f" ({in_words(self.blocked)})" if self.blocked else ""
-            limits.append(f"{self.counted(self.open)} not fully judged{passed}, so the worst case is assumed")
-        elif self.left_out:
-            limits.append(f"{how_many('label', self.left_out)} from {self.waiting} on do not count yet")
-        facts = [*self._filled_facts, *self._label_facts]
-        return [*limits, *(text for _, text in facts)]
-
-    def facts(self) -> Facts:
-        """Names and values, as printed."""
-        error = "not known yet" if np.isnan(self.standard_error) else f"{self.standard_error:.4f}"
-        part = ", from what is judged before the first gap" if self.open else ""
-        none = f"none before {self.waiting} has its labels" if self.open or self.left_out else "none yet"
-        estimate = none if np.isnan(self.value) else f"{self.point}   SE {error}{part}"
-        since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
-        facts = [
-            ("estimate", estimate),
-            ("interval", self.interval_text),
-            *self.other_facts,
-            ("judged", self.progress),
-        ]
-        if not np.isnan(self.e_value):
-            facts.append(("evidence", self._e_value))
-        facts += self.gap_facts
-        facts += self._filled_facts
-        if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
-            facts.append(("next look", f"after {self.counted(self.next_look)}"))
-        if self.unknown.number:
-            facts.append(("unknown", self.unknown.counted))
-        if np.isfinite(self.low):
-            facts.append(("holds", promised(self.guarantee, self.assumptions)))
-        if note := "; ".join(filter(None, (self.remark, self.caution, self.unknown.caution))):
-            facts.append(("note", note))
-        return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
+def _ends(low: float, high: float) -> str:
+    return f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else ""

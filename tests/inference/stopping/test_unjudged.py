@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.inference.stopping.bets import Stakes, excluded, interval, log_capital
-from pt_active.inference.stopping.draws import Draws, Units, Unjudged
+from pt_active.inference.stopping.draws import Draws, Units
 
 N = 7
 STAKES = Stakes(np.array([0.1, 0.6, 3.0]), np.array([0.4, 0.4, 0.2]))
@@ -81,7 +81,7 @@ def test_the_least_and_the_largest_square_are_those_of_all_completions(seed: int
             whole = units.judged(filled, N)
             errors.append(whole.value - whole.base[:-1])
         low, high = np.min(errors, axis=0), np.max(errors, axis=0)
-        least, most = some.unjudged.squares(some.value - some.base[:-1])
+        least, most = some.squares
         closest = np.where((low < 0) & (high > 0), 0.0, np.minimum(low**2, high**2))
         np.testing.assert_allclose(least, closest, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(most, np.maximum(low**2, high**2), rtol=1e-9, atol=1e-12)
@@ -103,5 +103,6 @@ def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error()
     own = weight[3:].sum() ** 2 * min(units.variance[2], (units.high[2] - units.low[2]) ** 2 / 4)
     assert error**2 == pytest.approx(some.trust[-1] * (1 / (1 / whole.expected)[np.arange(N) != 2].sum() + own))
     assert some.trust[-1] == pytest.approx((20 + ((whole.value - whole.base[:-1]) ** 2 / whole.expected).sum()) / 26)
-    judged = replace(some, unjudged=Unjudged.none(len(some.value)))
+    as_expected = {"low": some.value, "high": some.value, "base_low": some.base, "base_high": some.base}
+    judged = replace(some, worst=whole.worst, best=whole.best, **as_expected)
     np.testing.assert_allclose(log_capital(judged, STAKES, 0.1)[:-1], log_capital(whole, STAKES, 0.1)[:-1])

@@ -211,6 +211,9 @@ def test_the_first_look_that_decides_a_gate_decides_it(graded: pd.DataFrame, lab
     assert 0 < at < 4
     assert [gate.outcome for gate in gates] == ["unresolved"] * at + ["pass"] * (5 - at)
     assert {gate.decided_at for gate in gates[at:]} == {states[at].spent}
+    # What is foreseen is the decision of the gate, not which of the two is better.
+    assert [(state.chance, state.further) for state in states[at:]] == [(1.0, 0.0)] * (5 - at)
+    assert states[at - 1].needed == states[-1].spent
     assert plan.gate(first(plan, labels, 5), looks=None, **asked).outcome == "pass"
 
 
