@@ -65,10 +65,12 @@ def as_command(function: Callable[..., Answer], takes: Collection[str] = ()) -> 
         with silent, options_named(context):
             typed = {name: value for name, value in {**root, **flags}.items() if _is_typed(value)}
             _check_used(context, typed, options, takes)
-            taken = _of_project(context, typed) if takes else {}
+            taken, told = _of_project(context, typed) if takes else ({}, "")
             settings = taken | {name: typed[name] for name in options if name in typed}
             _check_needed(context, settings, required)
             answer = function(**_arguments(function, settings))
+            if taken:
+                typer.echo(visible(told), err=True)
         answer.show(root["json_output"], root["quiet"])
         if answer.code:
             raise typer.Exit(answer.code)
@@ -142,16 +144,13 @@ def _check_used(context: typer.Context, typed: Collection[str], used: Collection
         raise Usage(f"{context.info_name} does not use --{unused[0].replace('_', '-')}: leave it out", context)
 
 
-def _of_project(context: typer.Context, typed: Mapping[str, Any]) -> dict[str, Any]:
-    """What a command takes from the project file, which a line on stderr says; nothing without a file."""
+def _of_project(context: typer.Context, typed: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """What a command takes from the project file, and a line that says so; nothing without a file."""
     command, file = str(context.command.name), typed.get("project", FILE)
     if not file.is_file() and ("project" not in typed or command == "init"):
-        return {}
+        return {}, ""
     taken = Project.read(file).options(command, typed)
-    if taken:
-        keys = ", ".join(key_of(command, name) for name in taken)
-        typer.echo(visible(f"from {file}: {keys}"), err=True)
-    return taken
+    return taken, f"from {file}: {', '.join(key_of(command, name) for name in taken)}"
 
 
 def _check_needed(context: typer.Context, settings: Collection[str], required: Iterable[str]) -> None:

@@ -146,8 +146,6 @@ class Project:
             return ",".join(_listed(value))
         if key == "judge":
             return [self._judge(each) for each in _listed(value)]
-        if kind == NUMBER:
-            return float(value)
         return _listed(value) if kind == WORDS else value
 
     def _judge(self, given: str) -> str:

@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import re
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,6 +96,9 @@ def read_source(path: str | Path) -> Source:
 def read_bytes(path: str | Path) -> bytes:
     """Read a file or a stream once; a compressed one is known by its first bytes."""
     with naming(path), file_path("path", path).open("rb") as stream:
+        device = stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
+        if device and not (stream.isatty() or os.fspath(path) == os.devnull):
+            raise ValueError("a device, which may have no end, and not a file")
         content = stream.read()
         try:
             return next((unpack for magic, unpack in _UNPACK.items() if content.startswith(magic)), bytes)(content)

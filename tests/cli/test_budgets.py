@@ -55,7 +55,7 @@ def test_what_a_budget_proposes_is_a_plan(files):
     Path("mine.toml").write_text("per-query = 2\n" + "\n".join(re.findall(r'\w+ = "\w+"', how)))
     run(*proposed[1:], *words, "--out", "my-plan")
     made = Plan.load("my-plan").manifest
-    assert made["arguments"]["cost"] == "UnitCost(per_query=2.0)"
+    assert made["arguments"]["cost"] == "UnitCost(per_query=2)"
     row = [line.split() for line in said.splitlines()[2:5] if line.split()[0] == made["arguments"]["level"]][-1]
     assert made["arguments"]["budget"] == pytest.approx(float(row[3]), rel=1e-2)
 
