@@ -177,23 +177,21 @@ def _check_memory() -> None:
 
 def _shared_first(args: list[str], params: list[Any]) -> list[str]:
     """What was typed, with the options of the group before its command."""
-    takes = {name: not each.is_flag for each in params for name in each.opts if not each.is_eager}
+    is_flag = {name: each.is_flag for each in params for name in each.opts if not each.is_eager}
     first, rest, words = list[str](), list[str](), iter(args)
     for word in words:
         name, equals, _ = word.partition("=")
         if word == "--":
+            return [*first, *rest, word, *words]
+        if name not in is_flag:
             rest.append(word)
-            break
-        if name not in takes:
-            rest.append(word)
-        elif takes[name] and not equals:
-            value = next(words, None)
-            if value is None:
-                raise Usage(f"Option '{name}' requires an argument")
+        elif is_flag[name] or equals:
+            first.append(word)
+        elif (value := next(words, None)) is not None:
             first += [word, value]
         else:
-            first.append(word)
-    return [*first, *rest, *words]
+            raise Usage(f"Option '{word}' requires an argument")
+    return [*first, *rest]
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pt_active.cli.answer import Answer, beside, command_line
-from pt_active.cli.files import RunFiles, fitting_topics, past_labels, read_judges, top_grade, with_texts_of
+from pt_active.cli.files import RunFiles, past_labels, read_judges, top_grade, warn_of_zeros, with_texts_of
 from pt_active.frames.topics import read_topics
 from pt_active.plans.making.kept import MANIFEST
 from pt_active.relevance.losses import ZeroOne
@@ -43,7 +43,8 @@ def audit_of(source: RunFiles, budget: Any, seed: int, out: Path) -> Answer:
     if source.texts is not None:
         pool = with_texts_of(source.texts, pool)
     if source.topics is not None:
-        queries = fitting_topics(source.topics, read_topics(source.topics)[["qid", "query"]], pool["qid"])
+        queries = read_topics(source.topics)[["qid", "query"]]
+        warn_of_zeros(source.topics, queries, pool["qid"])
         pool = pool.merge(queries, how="left", on="qid").fillna({"query": ""})
     design = DESIGN if len(judges) == 1 else SEVERAL
     made = Audit.create(pool, columns, ZeroOne(), budget, design, seed).save(out)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import os
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.cli.options import JudgingCosts, check_known, flag
-from pt_active.frames.checks import how_many, shown, some
+from pt_active.frames.checks import how_many, shown, some, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import lost_zeros
@@ -66,15 +64,14 @@ class RunFiles:
     @property
     def files(self) -> dict[str, str]:
         """The file of each ranker's run, by its name."""
-        files = named_files(self.run or [], "--run", inspect.signature(Runs.__init__).parameters)
-        for (one, file), (other, again) in combinations(files.items(), 2):
-            if os.path.realpath(file) == os.path.realpath(again):
-                raise ValueError(f"--run {one} and --run {other} are the same file, {file}")
-        return files
+        return named_files(self.run or [], "--run", inspect.signature(Runs.__init__).parameters)
 
     def runs(self) -> dict[str, pd.DataFrame]:
-        """The run of each ranker; raises if no query is in all of them."""
+        """The run of each ranker, down to the depth; raises if no query is in all of them."""
         runs = {name: read_run(file) for name, file in self.files.items()}
+        if self.depth is not None:
+            depth = whole_number("depth", self.depth, 1)
+            runs = {name: run[run["rank"] < depth] for name, run in runs.items()}
         if not set.intersection(*(set(run["qid"]) for run in runs.values())):
             named = "; ".join(f"{name} has {some(run['qid'].unique())}" for name, run in runs.items())
             raise ValueError(f"the runs have no query in common: {named}")
@@ -91,64 +88,65 @@ class PoolFiles(RunFiles):
 
     def model(self) -> Modelled:
         """The grade model of the options."""
-        judge, runs, highest = self.judge, self.train_run, self.max_grade
-        if judge and self.grades is not None:
+        runs, highest, name = self.train_run, self.max_grade, self.grades or DEFAULT_GRADES
+        check_known("grades", name, GRADES)
+        judges = read_judges(self.judge or [])
+        if judges and self.grades is not None:
             raise ValueError("the grades are either those of --judge or of the key grades, and not both")
-        check_known("grades", self.grades, GRADES)
-        cold = highest is not None and not (self.pool or runs or self.train_qrels or self.grades or judge)
-        name = "cold" if cold else self.grades or DEFAULT_GRADES
-        if not judge and not hasattr(GRADES[name], "fit"):
+        if judges and self.train_qrels is None and not runs:
+            told = ""
+            if highest is None:
+                highest, told = top_grade(judges)
+                told = f"\nGrades are {told}."
+            unchecked = mean_of_judges(judges, highest)
+            return unchecked, unchecked.models[0].described(", ".join(judges)) + told
+        if highest is not None and not (runs or self.train_qrels or self.grades):
+            name = "cold"
+        if not judges and not hasattr(GRADES[name], "fit"):
             if highest is None:
                 raise ValueError(f"grades {name} need --max-grade N, the highest grade")
             guessed = GRADES[name](highest)
             return guessed, guessed.described() if isinstance(guessed, ColdGrades) else ""
-        if judge and self.train_qrels is None and not runs:
-            judges, told = read_judges(judge), ""
-            if highest is None:
-                highest, told = top_grade(judges)
-            unchecked = mean_of_judges(judges, highest)
-            said = unchecked.models[0].described(", ".join(judges))
-            return unchecked, said + (f"\nGrades are {told}." if told else "")
-        if self.train_qrels is None or not (runs or judge):
-            needed = "--train-run needs" if judge else "the grade model learns from --train-run and"
+        if self.train_qrels is None or not (runs or judges):
+            needed = "--train-run needs" if judges else "the grade model learns from --train-run and"
             raise ValueError(
                 f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, alone"
             )
-        return self._fitted(name, past_labels(self.train_qrels))
-
-    def _fitted(self, name: str, labels: pd.DataFrame) -> Modelled:
-        highest = self.max_grade
+        labels = past_labels(self.train_qrels)
         if highest is None:
             highest = grade_in_use(labels, self.train_qrels, "pass max_grade=")
-        named = {f"run_{i}": read_run(file) for i, file in enumerate(dict.fromkeys(map(str, self.train_run or [])))}
+        files = dict.fromkeys(map(str, runs or []))
+        named = {f"run_{number}": read_run(file) for number, file in enumerate(files)}
         documents = united(named, None, self.depth) if named else labels[["qid", "docno"]]
-        judges = read_judges(self.judge or [])
         model: Any = mean_of_judges(judges, highest) if judges else GRADES[name](highest)
         model.fit(documents, labels, unjudged=self.unjudged)
-        told = [each.described(judge) for judge, each in zip(judges, model.models, strict=True)] if judges else []
-        return model, "\n".join(told)
+        members = model.models if judges else []
+        return model, "\n".join(each.described(judge) for judge, each in zip(judges, members, strict=True))
 
     def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any."""
         if bool(self.run) == (self.pool is not None):
             raise ValueError("pass --run NAME=FILE, once for each ranker; or name a pool in the project file")
-        read = None if self.topics is None else (self.topics, read_topics(self.topics))
+        topics, told = None if self.topics is None else read_topics(self.topics), ""
         if self.pool is not None:
             frame = read_parquet(self.pool).reset_index(drop=True)
-            queries = read and fitting_topics(*read, frame["qid"])
+            qids = frame["qid"]
         else:
-            model, described = self.model()
+            model, told = self.model()
             runs = self.runs()
-            queries = read and fitting_topics(*read, pd.concat([run["qid"] for run in runs.values()]))
-            frame = model.transform(united(runs, queries, self.depth))
+            qids = pd.concat([run["qid"] for run in runs.values()])
+            frame = model.transform(united(runs, topics))
             highest = len(grade_columns(frame.columns)) - 1
             for _, said in doubts_about(runs, parse_measure(measure, highest), self.depth):
                 warnings.warn(said, stacklevel=2)
-            if described:
-                frame.attrs["grade_model"] = described
-        frame = frame if self.texts is None else with_texts_of(self.texts, frame)
+        if self.topics is not None and topics is not None:
+            warn_of_zeros(self.topics, topics, qids)
+        if told:
+            frame.attrs["grade_model"] = told
+        if self.texts is not None:
+            frame = with_texts_of(self.texts, frame)
         check_texts(prices, frame)
-        return frame, queries
+        return frame, topics
 
 
 def named_files(entries: list[str], option: str, reserved: Collection[str] = ()) -> dict[str, str]:
@@ -170,15 +168,14 @@ def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
         raise ValueError(f"cost {prices.cost} needs the texts of the documents: --texts FILE")
 
 
-def fitting_topics(path: Path, topics: pd.DataFrame, qids: pd.Series) -> pd.DataFrame:
-    """The topics that were read from a file; a warning says if their ids have other leading zeros than the queries."""
+def warn_of_zeros(path: Path, topics: pd.DataFrame, qids: pd.Series) -> None:
+    """Warn if the ids of topics have other leading zeros than the queries."""
     every, known = set(qids.map(str)), set(topics["qid"])
     if said := lost_zeros(known - every, every - known):
         warnings.warn(f"{path}: {said}; give the topics the qids of the runs", stacklevel=3)
-    return topics
 
 
-def united(runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None) -> pd.DataFrame:
+def united(runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None = None) -> pd.DataFrame:
     """Unite runs, for the queries given, or else for all of the runs; who answers nothing for one scores 0 there."""
     if queries is None:
         queries = pd.DataFrame({"qid": pd.concat([run["qid"] for run in runs.values()]).unique()})
@@ -216,17 +213,14 @@ def top_grade(judges: Mapping[str, pd.DataFrame], past: pd.DataFrame | None = No
 
 def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: str) -> int:
     """The highest label of judged documents, unless it is a mistake; the remedy ends with the grade."""
-    label = labels["label"].to_numpy()
-    grades = np.unique(label)
-    gaps = np.flatnonzero(np.diff(grades) > 1)
-    if len(gaps):
-        usual, apart = int(grades[gaps[-1]]), label > grades[gaps[-1]]
-        if apart.mean() < MAX_STRAY_SHARE:
-            row, number = labels[apart].iloc[0], int(apart.sum())
+    counts = labels["label"].value_counts().sort_index()
+    grades = counts.index.to_numpy()
+    for gap in np.flatnonzero(np.diff(grades) > 1)[-1:]:
+        apart = int(counts.iloc[gap + 1 :].sum())
+        if apart < MAX_STRAY_SHARE * len(labels):
             raise ValueError(
-                f"{path}: {how_many('label', number, 'is')} above {usual}, such as {row['label']} for document "
-                f"{shown(row['docno'])} of query {shown(row['qid'])}, and the grades between have none; if this is "
-                f"meant to be, {remedy}{grades[-1]}"
+                f"{path}: {how_many('label', apart, 'is')} above {grades[gap]}, such as {grades[-1]}, and the grades "
+                f"between have none; if this is meant to be, {remedy}{grades[-1]}"
             )
     return int(grades[-1])
 
@@ -270,21 +264,20 @@ def doubts_about(
     runs: Mapping[str, pd.DataFrame], measure: irm.Measure, depth: int | None = None
 ) -> Iterator[tuple[str, str]]:
     """What is probably wrong with runs and a measure: what it is about, and what it is."""
-    every = pd.unique(pd.concat([run["qid"] for run in runs.values()]))
+    pairs = pd.concat([run[["qid", "docno", "rank"]].assign(run=name) for name, run in runs.items()])
+    every = pairs["qid"].unique()
     for name, run in runs.items():
         if len(absent := every[~np.isin(every, run["qid"])]):
             yield "runs", f"{name} has nothing for {how_many('query', len(absent))} ({some(absent)}): it scores 0 there"
-    cutoff = measure.params.get("cutoff")
-    kept = {name: run if depth is None else run[run["rank"] < depth] for name, run in runs.items()}
+    row = pd.util.hash_pandas_object(pairs[["qid", "docno", "rank"]], index=False)
     first: dict[int, str] = {}
-    for name, run in kept.items():
-        ranking = int(pd.util.hash_pandas_object(run[["qid", "docno", "rank"]], index=False).sum())
+    for name, ranking in zip(runs, row.groupby(pairs["run"].to_numpy(), sort=False).sum(), strict=True):
         if (other := first.setdefault(ranking, name)) != name:
             yield "runs", f"{other} and {name} are the same ranking, so they cannot differ"
-    if len(kept) > 1:
-        pairs = pd.concat([run[["qid", "docno"]].assign(run=name) for name, run in kept.items()])
-        shared = set(pairs.loc[pairs.duplicated(["qid", "docno"], keep=False), "run"])
-        for name in (each for each in kept if each not in shared):
+    shared = pairs.loc[pairs.duplicated(["qid", "docno"], keep=False), "run"].unique()
+    for name in runs:
+        if len(runs) > 1 and name not in shared:
             yield "runs", f"{name} has no document in common with another run: are they of the same collection?"
+    cutoff = measure.params.get("cutoff")
     if depth is not None and cutoff is not None and depth < cutoff:
         yield "depth", f"depth {depth} is less than the cutoff of {measure}, so the ranks below count as empty"

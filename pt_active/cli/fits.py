@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
+import numpy as np
 import pandas as pd
 
 from pt_active.cli.files import RunFiles, check_texts, doubts_about, past_labels, read_judges, top_grade, without_text
@@ -34,56 +35,54 @@ class Finding(NamedTuple):
 
 def findings(source: RunFiles, measure: str, budget: float | None, prices: JudgingCosts) -> list[Finding]:
     """What a user should know of the files before a plan is made of them."""
-    runs, depth = source.runs(), source.depth
-    if depth is not None:
-        runs = {name: run[run["rank"] < depth] for name, run in runs.items()}
-    judges = read_judges(source.judge or [])
+    runs, judges = source.runs(), read_judges(source.judge or [])
     qrels = None if source.train_qrels is None else past_labels(source.train_qrels)
     highest = source.max_grade
-    if highest is None and (judges or qrels is not None):
-        highest = top_grade(judges)[0] if qrels is None else int(qrels["label"].max())
+    if highest is None and qrels is not None:
+        highest = int(qrels["label"].max())
+    elif highest is None and judges:
+        highest = top_grade(judges)[0]
     parsed = parse_measure(measure, highest)
     returned = pd.concat([run[["qid", "docno", "rank"]] for run in runs.values()])
-    queries, found = list(returned["qid"].unique()), list[Finding]()
-    for name, run in runs.items():
-        sizes = run.groupby("qid").size()
-        deep = f"{sizes.min()} to {sizes.max()}" if sizes.min() < sizes.max() else f"{sizes.max()}"
-        found.append(Finding(name, f"{how_many('query', len(sizes))}, {deep} documents each"))
-    if all(run["qid"].nunique() == len(queries) for run in runs.values()):
+    queries = returned["qid"].unique()
+    sizes = {name: run.groupby("qid").size() for name, run in runs.items()}
+    found = list[Finding]()
+    for name, size in sizes.items():
+        deep = " to ".join(map(str, dict.fromkeys([size.min(), size.max()])))
+        found.append(Finding(name, f"{how_many('query', len(size))}, {deep} documents each"))
+    if all(len(size) == len(queries) for size in sizes.values()):
         found.append(Finding("queries", f"the same {how_many('query', len(queries))} in every run"))
-    found += [Finding(*each, wrong=True) for each in doubts_about(runs, parsed, depth)]
+    found += [Finding(*doubt, wrong=True) for doubt in doubts_about(runs, parsed, source.depth)]
     cutoff = parsed.params.get("cutoff")
-    seen = returned if cutoff is None or not has_rank_form(parsed) else returned[returned["rank"] < cutoff]
-    pairs = seen[["qid", "docno"]].drop_duplicates()
+    deepest = cutoff if cutoff is not None and has_rank_form(parsed) else np.inf
+    pairs = returned.loc[returned["rank"] < deepest, ["qid", "docno"]].drop_duplicates()
     if source.topics is not None:
         topics = read_topics(source.topics)
-        found += _of_topics(source.topics, topics, queries)
+        found += _of_topics(source.topics, topics, list(queries))
         pairs = pairs[pairs["qid"].isin(topics["qid"])]
-    texts = None
+    documents = pairs
     if source.texts is not None:
         texts = read_texts(source.texts, docnos=returned["docno"].unique())
         found.append(_of_texts(source.texts, texts, pairs["docno"].drop_duplicates()))
+        documents = with_texts(pairs, texts)
     found += _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed)
     if gains := gains_of(parsed):
         found.append(Finding("measure", gains))
-    for name, run in runs.items():
-        if cutoff is not None and (short := int((run.groupby("qid").size() < cutoff).sum())):
+    for name, size in sizes.items():
+        if cutoff is not None and (short := int((size < cutoff).sum())):
             said = f"{name} has fewer than {cutoff} documents for {how_many('query', short)}"
             found.append(Finding("measure", f"{said}; the ranks below count as empty"))
-    if said := whole_pools(parsed, len(returned[["qid", "docno"]].drop_duplicates()), len(queries)):
-        found.append(Finding("measure", said))
     whole, of = float(len(pairs)), f"{how_many('document', len(pairs))} that count for {parsed}"
     if (cost := prices.of_judging()) != UnitCost():
-        documents = pairs if texts is None else with_texts(pairs, texts)
         check_texts(prices, documents)
         columns = {str(name): column.to_numpy() for name, column in documents.items()}
         whole = float(cost.document_costs(columns, pd.factorize(columns["qid"])[0]).sum())
         of = f"{amount(whole)} {unit_of(cost)}, the cost of {of}"
     if budget is None:
         return [*found, Finding("budget", f"none yet, of {of}")]
-    said = f"{amount(budget)} of {of} ({min(budget / whole, 1):.0%})"
     enough = budget >= whole
-    return [*found, Finding("budget", f"{said}: everything can be judged" if enough else said, enough)]
+    said = f"{amount(budget)} of {of} ({min(budget / whole, 1):.0%}){': everything can be judged' if enough else ''}"
+    return [*found, Finding("budget", said, enough)]
 
 
 def _of_topics(path: Path, topics: pd.DataFrame, queries: list[str]) -> Iterator[Finding]:
@@ -159,13 +158,3 @@ def gains_of(measure: irm.Measure) -> str:
     else:
         return ""
     return f"{measure} has {'linear gains (the grade)' if linear else 'exponential gains (2^grade - 1)'}; {other}"
-
-
-def whole_pools(measure: irm.Measure, documents: int, queries: int) -> str:
-    """What a measure costs that depends on the whole pool of a query; empty for others."""
-    if has_rank_form(measure) or not queries:
-        return ""
-    return (
-        f"{measure} depends on all documents in a query's pool, {documents / queries:.3g} on average: a plan of whole "
-        "queries judges all of them, the default plan only some"
-    )

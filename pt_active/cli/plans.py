@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,19 +12,17 @@ import pandas as pd
 from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, kept_at, rounded_up
 from pt_active.cli.audit import audit_of
 from pt_active.cli.files import PoolFiles, named_files, texts_for
-from pt_active.cli.fits import whole_pools
 from pt_active.cli.options import JudgingCosts, LabelFiles, Meant, OutFolder, Seed, flag, word
 from pt_active.cli.project import FILE
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import how_many, shown
-from pt_active.frames.columns import grade_columns
 from pt_active.judging.server.store import is_of_plan
 from pt_active.logs import sample_queries as drawn_from
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
-from pt_active.relevance.measures import SCORE, parse_measure
+from pt_active.relevance.measures import SCORE
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
 
@@ -75,9 +72,6 @@ def plan(
         return _planned(longer, out, store=["--store", stores[0]] if stores else [])
     cost, measure = prices.of_judging(), _measure(measure)
     frame, queries = source.read(prices, measure)
-    highest = len(grade_columns(frame.columns)) - 1
-    if said := whole_pools(parse_measure(measure, max(highest, 0) or None), len(frame), frame["qid"].nunique()):
-        warnings.warn(said, stacklevel=2)
     made = Plan.create(frame, queries, measure, cost=cost, **asdict(sampling)).save(out)
     return _planned(made, out, frame.attrs.get("grade_model", ""))
 
