@@ -125,8 +125,8 @@ class SamplingDistribution(Step):
         measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
         cost: Labelling cost; each document costs 1 by default.
         design: For queries a name in `designs.DESIGNS` (default ``hedged``). For documents one of
-            `drawings.DOCUMENT_DRAWINGS`: ``successive``, the default for additive measures, or ``depth``, that for
-            others. For nDCG and AP the default is ``surprises``, as in `Plan.create`, which alone can draw it.
+            `drawings.DOCUMENT_DRAWINGS`: ``successive``, the default for additive measures, ``depth``, that for
+            others, and ``surprises`` for nDCG and AP.
         defensive: For queries the share of plain random sampling in the design, which bounds the importance weights by
             its inverse (default 0.1). For documents the multiple of the model's average variance that is added to each
             document (default 1).

@@ -404,7 +404,7 @@ sequence: waits for a document that is judged [test_sequence answers/test_status
 sequences: what is drawn is paid again [test_looks]
     - prices.spent(drawn)).sum() => ).sum()
 parts: the first parts are as probable as the whole [test_parts]
-    np.where(_first_of_all(sample), 1.0, design.inclusion * share) => design.inclusion
+    opening=sample.design.opening * share => opening=sample.design.opening
 forecast: the whole budget for a part of the queries [test_level]
     if budget is None else budget * share => if budget is None else budget
 forecast: a caution for queries that only documents can have [test_level]

@@ -18,7 +18,6 @@ from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.residuals import query_residuals
 from pt_active.inference.surprises import FOLDS
 from pt_active.inference.ties import is_rounding
-from pt_active.relevance.digits import rounded
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, SURPRISES
 from pt_active.sampling.pools import DocumentPool, Variables
@@ -175,9 +174,7 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
     design, mean = sample.design, variables.mean
     if isinstance(pool, RevealedPool) and design.drawing == SURPRISES:
-        of = design.opening, design.inclusion, np.array([sample.share])
-        chance = pool.once(lambda: rounded(design.chance(pool.query) / sample.share), *of)
-        return cautious_error(pool, mean, chance, sample.share, contrast, REVEALED_VARIANCE)
+        return cautious_error(pool, mean, design.chance(pool.query), contrast, REVEALED_VARIANCE)
     if isinstance(pool, RevealedPool):
         (square,) = pool.squares(design.order, mean, contrast[None])
         gain = pool.cautious(design.order, square, pool.differs(contrast), REVEALED_VARIANCE)

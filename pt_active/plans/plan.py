@@ -74,7 +74,7 @@ _MAX_NAMED_RANKERS = 10
 """If a plan has more rankers, their number is printed instead of their names."""
 
 _SECOND_TEST = (
-    "another sample after the parts of a plan is a second test: its answer holds only if nobody has looked before"
+    "more labels after the parts of a plan are a second test: its answer holds only if nobody has looked before"
 )
 
 
@@ -225,12 +225,13 @@ class Plan(Kept[PlanTables]):
     def extend(self, budget: float, *, texts: pd.DataFrame | None = None) -> Plan:
         """Choose more to judge [theory 4, 9].
 
-        A plan of queries, or of documents by ``successive``, goes on in its order: the extended plan is the one that
-        the sum of the budgets would have drawn with the same ``defensive``. A plan by a number of draws is not
-        extended: a new plan with more draws, the same seed and the same ``defensive`` begins with the same queries.
+        A plan of queries, or of documents by ``successive`` or ``surprises``, goes on in its order: the extended plan
+        is the one that the sum of the budgets would have drawn with the same ``defensive``. A plan by a number of draws
+        is not extended: a new plan with more draws, the same seed and the same ``defensive`` begins with the same
+        queries.
 
-        A plan by ``surprises`` or ``depth`` gets another sample, which depends on no label and on no other sample. Its
-        estimates are weighted by the precision that the grade model expects of each sample.
+        A plan by ``depth`` gets another sample, which depends on no label and on no other sample. Its estimates are
+        weighted by the precision that the grade model expects of each sample.
 
         Args:
             budget: What may be spent on top, in the unit of the cost.

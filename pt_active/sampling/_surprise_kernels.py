@@ -1,4 +1,4 @@
-"""Compiled loops of surprises: what labels do to a measure and say of it, and one pass of drawing [theory 20, 21]."""
+"""Compiled loops of surprises: what labels do to a measure, and what they say of it [theory 20, 21]."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ import numpy as np
 from pt_active.relevance._class_kernels import LEAST, class_chances, expectations, form_for, query_of, with_labels
 from pt_active.relevance._kernels import _compiled
 
-_EDGE = 1e-12  # By what a sum of probabilities must exceed a number to have reached it, because of its rounding
-
 
 @_compiled
 def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyped-def]
     """What labels do to the expectations of rankers before any is known [theory 20]; ``h`` is how far one moves them.
 
     ``pool`` is ``(ranks, key, logits, covariate, known, cutoff, samples, form)`` and ``classes`` is ``(shifts, logs)``,
-    see `relevance.classes`. ``asked`` is ``(forms, shares)``. To ``found``, ``(squares, moves, products)``, are added
-    ``Σ_c w_c E_c[hᵀ A h]`` of each document for several A, ``Σ_c w_c Cov_c(level, h)``, and ``Σ_c w_c E_c[h hᵀ]``,
-    summed over all documents with several shares.
+    see `relevance.classes`. ``asked`` is ``(forms, shares)``. To ``found``, ``(squares, products)``, are added
+    ``Σ_c w_c E_c[hᵀ A h]`` of each document for several A, and ``Σ_c w_c E_c[h hᵀ]``, summed over all documents with
+    several shares.
 
-    Shapes: indptr int64[m+1], forms float64[q, k, k], shares float64[s, N], squares float64[q, N], moves float64[k, N],
-    products float64[s, k, k].
+    Shapes: indptr int64[m+1], forms float64[q, k, k], shares float64[s, N], squares float64[q, N], products float64[s,
+    k, k].
     """
     ranks, key, logits, covariate, _, cutoff, samples, form = pool
     (shifts, logs), k, levels = (classes[0][0], classes[1][0]), len(ranks), logits.shape[1] + 1
-    ((forms, shares), (squares, moves, products)), (weight, _) = (asked, found), normalised(logs)
+    ((forms, shares), (squares, products)), (weight, _) = (asked, found), normalised(logs)
     for x in range(len(indptr) - 1):
         a, b = indptr[x], indptr[x + 1]
         if a == b:
@@ -36,25 +34,21 @@ def label_effects(indptr, pool, classes, asked, found):  # type: ignore[no-untyp
             class_chances(logits[a:b], covariate[a:b], shifts[c], chances)
             expectations(chances, query, own, every, expected, given[c])
             shared[c] = weight[c] * chances
-            _centre(weight[c], chances, given[c], moves[:, a:b])
+            _centre(chances, given[c])
         _spread(shared, given, (forms, shares[:, a:b]), squares[:, a:b], products)
 
 
 @_compiled
-def _centre(weight, chances, given, moves):  # type: ignore[no-untyped-def]
-    """Make h of ``given`` in one class of one query, and add its share to ``moves``."""
+def _centre(chances, given):  # type: ignore[no-untyped-def]
+    """Make h of what is expected of rankers given each level of each document, float64[n, L+1, k]."""
     n, levels, k = given.shape
     for z in range(n):
-        mean = 0.0
-        for g in range(levels):
-            mean += g * chances[z, g]
         for r in range(k):
             expected = 0.0
             for g in range(levels):
                 expected += chances[z, g] * given[z, g, r]
             for g in range(levels):
                 given[z, g, r] -= expected
-                moves[r, z] += (g - mean) * weight * chances[z, g] * given[z, g, r]
 
 
 @_compiled
@@ -80,19 +74,6 @@ def _spread(shared, given, asked, squares, products):  # type: ignore[no-untyped
                     squares[f, z] += forms[f, r, q] * both
                 for s in range(len(shares)):
                     products[s, r, q] += shares[s, z] * both
-
-
-@_compiled
-def one_pass(chance, start):  # type: ignore[no-untyped-def]
-    """The documents of a systematic sample, bool[n]: where the sum of chances passes start, start + 1 and so on."""
-    drawn = np.zeros(len(chance), dtype=np.bool_)
-    total, reached = 0.0, start
-    for place in range(len(chance)):
-        total += chance[place]
-        if total > reached + _EDGE:
-            drawn[place] = True
-            reached += 1.0
-    return drawn
 
 
 @_compiled

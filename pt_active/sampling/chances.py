@@ -59,14 +59,12 @@ def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:
 def opened(drawing: str, query: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """float64[m], the probability that a document is drawn in each query, from those of documents, float64[n].
 
-    Documents that come one after the other are drawn independently. Those of a query that are drawn by surprises lie
-    side by side in one pass, and by depth the most probable one is drawn with each of the others.
+    Documents that come one after the other are drawn independently. By depth the most probable one of a query is drawn
+    with each of the others.
     """
-    if drawing == "successive":
+    if drawing != "depth":
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(np.bincount(query, np.log1p(-chance))))
-    if drawing == "surprises":
-        return np.minimum(1.0, np.bincount(query, chance))
     most = np.zeros(int(query.max(initial=-1)) + 1)
     np.maximum.at(most, query, chance)
     return most

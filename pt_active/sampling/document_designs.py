@@ -11,7 +11,7 @@ import numpy as np
 from pt_active.relevance.bounds import differs
 from pt_active.relevance.digits import rounded
 from pt_active.sampling.chances import at_most_one, clipping_factor, left_for_documents
-from pt_active.sampling.drawings import SUCCESSIVE
+from pt_active.sampling.drawings import SUCCESSIVE, SURPRISES
 from pt_active.sampling.draws import pays_for_all
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
@@ -137,6 +137,9 @@ def document_design(sizes: DocumentSizes, drawing: str, prices: Costs, budget: f
     budget, ``ψ = min(c, τ size)`` with `MAX_PLANNED_PROBABILITY` c. Rates ∝ size would waste judgments on large sizes
     at large budgets. If the budget pays for everything, all is certain and the rates are the sizes.
 
+    Those of a drawing by surprises come in the order of ``U/size``, U uniform, so by each time T with probability
+    ``min(1, T size)``, which is the planned one of any budget.
+
     Args:
         sizes: As `document_sizes` returns them for the same drawing.
         drawing: A name in `DOCUMENT_DRAWINGS`.
@@ -162,4 +165,4 @@ def document_design(sizes: DocumentSizes, drawing: str, prices: Costs, budget: f
         rate[order] = size if everything else -np.log1p(-planned)
         return at(DocumentDesign(drawing, order, opening, inclusion, rate), np.inf if everything else 1.0)
     inclusion[order] = planned / opening[query]
-    return DocumentDesign(drawing, order, opening, inclusion, raises=sizes.raises)
+    return DocumentDesign(drawing, order, opening, inclusion, sizes.size if drawing == SURPRISES else None)

@@ -142,7 +142,6 @@ class DocumentSizes:
     order: np.ndarray  # int64[n], the documents that can change the estimate, query by query
     size: np.ndarray  # float64[N]; 0 for documents that cannot change the estimate
     gain: np.ndarray  # float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance
-    raises: np.ndarray | None = None  # bool[N], which labels raise what is estimated; None if that plays no part
 
 
 @dataclass(frozen=True)
@@ -153,8 +152,7 @@ class DocumentDesign:
     order: np.ndarray  # int64[r], the documents that can change the estimate, query by query
     opening: np.ndarray  # float64[m], Π, the probability that a query is opened
     inclusion: np.ndarray  # float64[N], π, the probability that a document is drawn if its query is opened
-    rate: np.ndarray | None = None  # float64[N], the rates of a ``successive`` drawing
-    raises: np.ndarray | None = None  # As in `DocumentSizes`; it is not kept after drawing
+    rate: np.ndarray | None = None  # float64[N], the rates of documents that come one after the other
     whole: np.ndarray | None = None  # float64[m], `sums` of all documents, where only some of them are here
 
     def sums(self, query: np.ndarray) -> np.ndarray:
@@ -165,9 +163,8 @@ class DocumentDesign:
         """The design of some documents, in increasing order, once `whole` is known."""
         place = np.full(len(self.inclusion), -1)
         place[documents] = np.arange(len(documents))
-        order = place[self.order]
-        kept = {name: each[documents] for name in ("rate", "raises") if (each := getattr(self, name)) is not None}
-        return replace(self, order=order[order >= 0], inclusion=self.inclusion[documents], **kept)
+        order, rate = place[self.order], None if self.rate is None else self.rate[documents]
+        return replace(self, order=order[order >= 0], inclusion=self.inclusion[documents], rate=rate)
 
     @property
     def nested(self) -> bool:
@@ -187,8 +184,7 @@ class TwoPhase:
     queries: Sample  # The queries that were opened, with their Π given what the documents of the other queries cost
     drawn: np.ndarray  # bool[N], which documents are to be judged
     spent: float  # What judging the drawn documents costs
-    priority: np.ndarray | None = None  # float64[N], the priorities of a ``successive`` drawing
-    share: float = 1.0  # Of the chances of a whole sample, at least, if this one is the first of its parts
+    priority: np.ndarray | None = None  # float64[N], by which documents come one after the other, smallest first
 
     def among(self, documents: np.ndarray) -> TwoPhase:
         """What was drawn of some documents, in increasing order."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import opened, within_budget
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, opened, within_budget
 from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import pays_for_all
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
@@ -16,10 +16,13 @@ _TOLERANCE = 1e-13  # A threshold is known to this, and to this share of it
 
 
 def at(design: DocumentDesign, threshold: float) -> DocumentDesign:
-    """The design with the probabilities of documents to come before a threshold, ``π = 1 − exp(−r T)``."""
-    rate = _rate(design)
+    """The design with the probabilities of documents to come before a threshold T.
+
+    They are ``1 − exp(−r T)`` in a successive drawing, and ``min(1, r T)`` in one by surprises.
+    """
+    rate, law = _rate(design), EXPONENTIAL if design.drawing == SUCCESSIVE else UNIFORM
     with np.errstate(invalid="ignore"):
-        return replace(design, inclusion=np.where(rate > 0, -np.expm1(-rate * threshold), 0.0))
+        return replace(design, inclusion=np.where(rate > 0, law.inclusion(rate * threshold), 0.0))
 
 
 def _rate(design: DocumentDesign) -> np.ndarray:
@@ -36,7 +39,7 @@ def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> f
 
     def excess(threshold: float) -> float:
         chance = at(design, threshold).inclusion[design.order]
-        openings = prices.overhead * opened(SUCCESSIVE, query, chance).sum() if prices.overhead else 0.0
+        openings = prices.overhead * opened(design.drawing, query, chance).sum() if prices.overhead else 0.0
         return float(cost @ chance + openings) - budget
 
     if pays_for_all(budget, prices.of(design.order)):
@@ -50,10 +53,15 @@ def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> f
 
 
 def priorities_of(design: DocumentDesign, clock: np.ndarray) -> np.ndarray:
-    """The priorities ``E/r``, float64[N], smallest first; infinite for documents that are never judged."""
+    """The priorities, float64[N], smallest first; infinite for documents that are never judged.
+
+    From exponential clocks E they are ``E/r`` in a successive drawing, and ``U/r`` with ``U = 1 − exp(−E)`` in one by
+    surprises.
+    """
     order, rate = design.order, _rate(design)
     priority = np.full(len(rate), np.inf)
-    priority[order] = clock[order] / rate[order]
+    own = clock if design.drawing == SUCCESSIVE else EXPONENTIAL.inclusion(clock)
+    priority[order] = own[order] / rate[order]
     return priority
 
 
@@ -112,7 +120,7 @@ class Succession:
 
         That one is left out with all after it, and its priority is the threshold T. What the first documents cost, with
         the queries that they open, does not depend on their order. So given the others, each document came before T
-        with probability ``1 − exp(−r T)``, independently of each other [theory 4].
+        with the probability of `at`, independently of each other [theory 4].
 
         Raises:
             ValueError: If the budget does not pay for every single document.

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from pt_active.sampling.chances import UNIFORM, within_budget
-from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import pays_for_all, priorities
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
-from pt_active.sampling.successive import Succession, check_dearest, priorities_of
-from pt_active.sampling.surprises import drawn_in_one_pass, paid_for
+from pt_active.sampling.successive import Succession, priorities_of
 
 _ROUNDING = 1e-9  # Share of an excess below which a difference of costs is rounding
 _SAME = 1e-12  # Probabilities that differ by less than this share are equal but for rounding
@@ -26,16 +24,12 @@ def draw_documents(
 ) -> TwoPhase:
     """Draw documents while the budget pays for them and for opening their queries.
 
-    The clock, float64[N], is that of a successive drawing; it is drawn if left out.
+    The clock, float64[N], is that of documents that come one after the other; it is drawn if left out.
     """
-    if design.drawing == "depth":
+    if design.nested:
         return _from_the_top(design, prices, budget, rng)
-    if design.drawing == SUCCESSIVE:
-        clock = rng.exponential(size=len(design.inclusion)) if clock is None else clock
-        return Succession(design, priorities_of(design, clock), prices).drawn_to(budget)
-    check_dearest(design, prices, budget)
-    design, drawn = paid_for(design, prices, drawn_in_one_pass(design, prices, rng), budget, rng)
-    return TwoPhase(design, Sample.once(design.opening), drawn, float(prices.spent(drawn).sum()))
+    clock = rng.exponential(size=len(design.inclusion)) if clock is None else clock
+    return Succession(design, priorities_of(design, clock), prices).drawn_to(budget)
 
 
 def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator) -> TwoPhase:

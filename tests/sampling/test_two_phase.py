@@ -78,8 +78,7 @@ def test_queries_that_are_certain_to_be_opened_are_opened():
     ],
 )
 def test_a_budget_that_does_not_pay_for_what_may_be_drawn_is_refused(drawing, least, message):
-    rate, raises = np.ones(3) * (drawing == "successive"), np.array([True, False, True])
-    design = DocumentDesign(drawing, np.arange(3), np.ones(2), np.ones(3), rate=rate, raises=raises)
+    design = DocumentDesign(drawing, np.arange(3), np.ones(2), np.ones(3), rate=np.ones(3))
     prices, rng = Costs(np.array([0, 1, 3]), np.array([1.0, 1.5, 2.0]), 1.0), np.random.default_rng(0)
     with pytest.raises(ValueError, match=message):
         draw_documents(design, prices, least - 0.5, rng)

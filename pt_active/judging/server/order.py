@@ -106,7 +106,7 @@ def _asked_for(plan: Plan) -> pd.DataFrame:
             table.loc[each.sample.drawn, "round"] = number
             if each.sample.priority is not None:
                 table.loc[each.sample.drawn, "priority"] = each.sample.priority[each.sample.drawn]
-        if in_parts(tables):
+        if in_parts(tables) and tables.rounds[0].sample.priority is None:
             table["priority"] = part_of(tables).astype(float)
     else:
         wanted = wanted & pool.seen(tables.measure)

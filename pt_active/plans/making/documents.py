@@ -24,11 +24,7 @@ from pt_active.plans.making.manifest import PlanArguments, PlanSource, RoundEntr
 from pt_active.plans.making.pool import Pool, graded_pool, query_design, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.drawings import (
-    SURPRISES,
-    RoundSettings,
-    usual_variance,
-)
+from pt_active.sampling.drawings import RoundSettings, usual_variance
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 from pt_active.sampling.successive import at, planned_threshold, succession_of
@@ -49,11 +45,6 @@ def size_frame(
     """One row per document: how probable its judging should be, relative to the others."""
     graded = graded_pool(pool, measure, per_query)
     drawing = design or graded.usual_drawing
-    if drawing == SURPRISES:
-        raise ValueError(
-            "a frame of sizes does not hold which labels raise a measure, as surprises need: pass "
-            'level="query", or design="depth", or draw with Plan.create'
-        )
     defensive = usual_variance(graded.seen.form) if defensive is None else defensive
     sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True))
     query = pool.query_of_document

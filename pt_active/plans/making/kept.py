@@ -293,5 +293,5 @@ def _round_of(pool: Pool, frame: pd.DataFrame, design: str, entry: RoundEntry) -
     order = np.argsort(column["place"], kind="stable")[np.count_nonzero(column["place"] < 0) :]
     drawn_from = DocumentDesign(design, order, planned, column["inclusion"], column.get("rate"))
     opened, priority = Sample.once(opening), column.get("priority")
-    sample = TwoPhase(drawn_from, opened, column["drawn"], entry.spent, priority, entry.share)
+    sample = TwoPhase(drawn_from, opened, column["drawn"], entry.spent, priority)
     return Round(sample, pool.grades, entry.expected_variance)

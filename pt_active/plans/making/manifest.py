@@ -23,7 +23,7 @@ from pt_active.plans.making.pool import Pool
 from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.sampling.pools import GradedPool
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 """Version of the files on disk; what is kept in another one is refused, so that it is not misread."""
 
 
@@ -122,13 +122,12 @@ class RoundEntry:
     spent: float
     assessments: int  # the number of documents that it drew
     expected_variance: float  # of its estimate, under the grade model
-    share: float = 1.0  # of the chances of a whole round, at least, if this is what came first of one
 
     @classmethod
     def of(cls, drawn: Round, budget: float) -> Self:
         """The record of a round that was drawn to a budget."""
         sample = drawn.sample
-        return cls(budget, sample.spent, int(sample.drawn.sum()), drawn.expected, sample.share)
+        return cls(budget, sample.spent, int(sample.drawn.sum()), drawn.expected)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from pt_active.inference.rounds import Round
@@ -11,7 +9,8 @@ from pt_active.inference.stopping.looks import PLANNED_LOOKS
 from pt_active.plans.making.documents import expected_of, graded_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import RoundEntry
-from pt_active.sampling.parts import first_parts, leaning, parts_of
+from pt_active.sampling.drawings import SUCCESSIVE
+from pt_active.sampling.parts import first_parts, parts_of
 from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.successive import succession_of
 
@@ -22,43 +21,51 @@ _STAGE = 1_000_003
 def in_parts(tables: PlanTables) -> bool:
     """Whether the only round of a plan comes in parts, after each of which one may look."""
     rounds, manifest = tables.rounds, tables.manifest
-    changed = manifest.cut or manifest.later_rankers
-    return len(rounds) == 1 and not changed and rounds[0].sample.priority is None
+    changed = manifest.cut or manifest.later_rankers or manifest.id != manifest.origin
+    return len(rounds) == 1 and not changed and rounds[0].sample.design.drawing != SUCCESSIVE
+
+
+def samples_of_parts(tables: PlanTables) -> list[TwoPhase]:
+    """What the first parts of a plan are as samples of their own: of one part, of two, and so on up to all.
+
+    Documents that come one after the other are cut where equal shares of the budget end. Queries that are judged from
+    the top come as a whole, spread over the parts.
+    """
+    sample, prices = tables.rounds[0].sample, graded_of(tables).prices
+    numbers = range(1, PLANNED_LOOKS)
+    if order := succession_of(sample, prices):
+        limit = min(tables.manifest.rounds[0].budget, float(order.spent[-1]))
+        return [*(order.first(order.within(limit * k / PLANNED_LOOKS)) for k in numbers), sample]
+    manifest = tables.manifest
+    rng = np.random.default_rng([manifest.arguments.seed, _STAGE, int(manifest.drawn or "0", 16)])
+    part = parts_of(sample, prices, PLANNED_LOOKS, rng)
+    return [*(first_parts(sample, prices, part, k, PLANNED_LOOKS) for k in numbers), sample]
 
 
 def part_of(tables: PlanTables) -> np.ndarray:
     """int64[N], the part in which each document comes, from 1; 0 for documents that were not drawn."""
-    sample, drawn = tables.rounds[0].sample, int(tables.manifest.drawn or "0", 16)
-    rng = np.random.default_rng([tables.manifest.arguments.seed, _STAGE, drawn])
-    turn = rng.permutation(tables.manifest.counts.queries)
-    return parts_of(sample, graded_of(tables).prices, leaning(tables.pool.ranks), turn, PLANNED_LOOKS, rng)
+    drawn = np.array([each.drawn for each in samples_of_parts(tables)])
+    return np.where(drawn[-1], PLANNED_LOOKS + 1 - drawn.sum(axis=0), 0)
 
 
 def rounds_of_parts(tables: PlanTables) -> list[Round]:
-    """What the first parts of a plan are as rounds of their own: of one part, of two, and so on up to all."""
-    (whole,), part, prices = tables.rounds, part_of(tables), graded_of(tables).prices
-    numbers = range(1, PLANNED_LOOKS + 1)
-    samples = (first_parts(whole.sample, prices, part, k, PLANNED_LOOKS) for k in numbers)
-    return [_of_first(tables, whole, each) for each in samples]
+    """The same as rounds of their own."""
+    return [_of_first(tables, each) for each in samples_of_parts(tables)]
 
 
 def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Round, RoundEntry] | None:
     """What of a round is judged without a gap and can be used alone, as if its budget had ended there."""
-    whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
+    sample, budget = tables.rounds[judged].sample, tables.manifest.rounds[judged].budget
     if in_parts(tables):
-        lacking = part_of(tables)[whole.sample.drawn & (label < 0)].min()
-        if lacking == 1:
-            return None
-        part = rounds_of_parts(tables)[lacking - 2]
-        return part, RoundEntry.of(part, entry.budget)
-    order = succession_of(whole.sample, graded_of(tables).prices)
-    if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
+        first = [each for each in samples_of_parts(tables) if (label[each.drawn] >= 0).all()][-1:]
+    else:
+        order = succession_of(sample, graded_of(tables).prices)
+        first = [order.first(order.judged(sample.drawn & (label >= 0)))] if order else []
+    if not first or not first[0].drawn.any():
         return None
-    share = order.threshold(first) / order.threshold(int(whole.sample.drawn.sum()))
-    part = _of_first(tables, whole, replace(order.first(first), share=max(share, np.finfo(float).tiny)))
-    return part, RoundEntry.of(part, entry.budget)
+    part = _of_first(tables, first[0])
+    return part, RoundEntry.of(part, budget)
 
 
-def _of_first(tables: PlanTables, whole: Round, first: TwoPhase) -> Round:
-    """A round of what comes first of another."""
-    return replace(whole, sample=first, expected=expected_of(tables, first.design))
+def _of_first(tables: PlanTables, first: TwoPhase) -> Round:
+    return Round(first, tables.pool.grades, expected_of(tables, first.design))

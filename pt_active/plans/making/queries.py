@@ -16,6 +16,7 @@ from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.pool import design_table, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.chances import EXPONENTIAL
+from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
 from pt_active.sampling.sample import Sample
 from pt_active.showing.rounding import amount
@@ -74,9 +75,9 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: S
 
 
 def has_order(tables: PlanTables) -> bool:
-    """Whether the plan has kept the order of its queries, or of documents that come one after the other."""
+    """Whether the plan has an order in which one may look after each of its queries, or of its documents."""
     if tables.rounds:
-        return tables.rounds[-1].sample.priority is not None
+        return tables.rounds[-1].sample.design.drawing == SUCCESSIVE
     return not tables.queries["q_priority"].isna().any()
 
 
@@ -111,7 +112,7 @@ def place_of(tables: PlanTables) -> np.ndarray:
     place = np.full(len(pool.docno), np.inf)
     for number, each in enumerate(tables.rounds):
         drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
-        if in_parts(tables):
+        if priority is None and in_parts(tables):
             priority = part_of(tables).astype(float)
         if priority is not None:
             values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)

@@ -103,7 +103,7 @@ def test_many_queries_are_thinned_out(graded: pd.DataFrame, monkeypatch: pytest.
     assert part.other_half_width == pytest.approx(whole.other_half_width, rel=0.15)
 
 
-@pytest.mark.filterwarnings("ignore:another sample after the parts")
+@pytest.mark.filterwarnings("ignore:more labels after the parts")
 def test_the_choice_is_kept(few: pd.DataFrame, tmp_path: Path) -> None:
     plan = Plan.create(few, None, DCG @ 10, budget=BUDGET)
     saved = Plan.load(plan.save(tmp_path / "plan").path)

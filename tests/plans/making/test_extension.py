@@ -89,7 +89,7 @@ def redrawn(tables: PlanTables, budget: float, seed: int) -> PlanTables:
     return replace(other, rounds=(drawn,))
 
 
-@pytest.mark.filterwarnings("ignore:another sample after the parts")
+@pytest.mark.filterwarnings("ignore:more labels after the parts")
 @pytest.mark.parametrize("way", WAYS)
 def test_extended_plans_are_unbiased(way):
     """The mean over seeds of estimates of DCG is the truth, for labels that the model did not make."""
@@ -149,28 +149,26 @@ def test_documents_are_exported_in_the_order_in_which_they_come(graded, demo, tm
 
 
 @PRICES
-def test_transformers_draw_what_a_plan_draws(per_query, graded):
-    distribution = SamplingDistribution(DCG @ 10, UnitCost(per_query), level="document", design="successive")
-    keys = ["qid", "docno", "inclusion"]
+@pytest.mark.parametrize(("measure", "design"), [("DCG@10", "successive"), ("AP", "surprises")])
+def test_transformers_draw_what_a_plan_draws(measure, design, per_query, graded):
+    cost, keys = UnitCost(per_query), ["qid", "docno", "inclusion"]
+    distribution = SamplingDistribution(measure, cost, level="document", design=design)
     drawn = Draw(budget=BUDGET, seed=4)(distribution(graded)).sort_values(keys, ignore_index=True)
-    pd.testing.assert_frame_equal(drawn[keys], made(graded, per_query).assessments[keys], check_exact=False)
+    plan = Plan.create(graded, None, measure, cost, BUDGET, design, seed=4)
+    pd.testing.assert_frame_equal(drawn[keys], plan.assessments[keys], check_exact=False)
     with pytest.raises(ValueError, match="of this measure are drawn by depth, not by successive"):
         SamplingDistribution(ERR @ 10, level="document", design="successive")(graded)
 
 
-@pytest.mark.parametrize(("measure", "drawing"), [(DCG @ 10, "successive"), (ERR @ 10, "depth"), ("nDCG@10", None)])
+@pytest.mark.parametrize(
+    ("measure", "drawing"), [(DCG @ 10, "successive"), (ERR @ 10, "depth"), ("nDCG@10", "surprises")]
+)
 def test_transformers_have_the_default_of_plans(measure, drawing, graded):
     sizes = SamplingDistribution(measure, level="document")
-    if drawing:
-        assert sizes(graded)["q_drawing"].unique().tolist() == [drawing]
-        return
-    message = 'pass level="query", or design="depth", or draw with Plan.create'
-    for refused in (sizes, SamplingDistribution(measure, design="surprises")):
-        with pytest.raises(ValueError, match=message):
-            refused(graded)
+    assert sizes(graded)["q_drawing"].unique().tolist() == [drawing]
 
 
-@pytest.mark.filterwarnings("ignore:another sample after the parts")
+@pytest.mark.filterwarnings("ignore:more labels after the parts")
 def test_the_chance_of_a_document_is_that_of_any_of_the_samples(graded):
     plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", design="depth", seed=4)
     chances = []
