@@ -65,7 +65,7 @@ class Runs(Step):
         allow_missing_queries: bool = False,
         **rankers: pt.Transformer | pd.DataFrame,
     ) -> None:
-        self.depth = depth
+        self.depth = None if depth is None else whole_number("depth", depth, 1)
         self.allow_missing_queries = allow_missing_queries
         self.rankers = {name: transformer(f"ranker {shown(name)}", each) for name, each in rankers.items()}
 
@@ -78,8 +78,6 @@ class Runs(Step):
         pt.validate.query_frame(inp, context=self)
         if not self.rankers:
             raise ValueError("Runs needs at least one ranker: Runs(name=ranker, …)")
-        if not (self.depth is None or isinstance(self.depth, (int, np.integer))):
-            raise ValueError(f"depth must be a whole number, got {type(self.depth).__name__}; it cannot name a ranker")
         if inp.empty:
             return self._empty(inp)
         topics = with_string_ids(inp)
@@ -103,7 +101,8 @@ class Runs(Step):
 
     def fuse_rank_cutoff(self, k: int) -> Runs:
         """The rankings down to rank k, as with ``depth=k``: this is what ``Runs(…) % k`` means."""
-        depth = k if self.depth is None else min(k, self.depth)
+        cutoff = whole_number("the cutoff of Runs", k, 1)
+        depth = cutoff if self.depth is None else min(cutoff, self.depth)
         return Runs(depth, allow_missing_queries=self.allow_missing_queries, **self.rankers)
 
     __mod__ = fuse_rank_cutoff  # PyTerrier's own cutoff needs one column rank, and fails without compile()

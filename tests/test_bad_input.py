@@ -163,6 +163,16 @@ def test_rankers_and_models_are_transformers(wrong):
     refused(f"{message}[UniformGrades(2), UniformGrades(2)]", MixtureGrades, [UniformGrades(2), UniformGrades(2)])
 
 
+@pytest.mark.parametrize("wrong", ["10", 2.5, None, UniformGrades(2)])
+def test_depths_are_whole_numbers(wrong, three):
+    message = f"must be a whole number, got {wrong!r}"
+    if wrong is not None:
+        refused(f"depth {message}", Runs, wrong, a=three)
+    for runs in (Runs(a=three), Runs(10, a=three)):
+        refused(f"the cutoff of Runs {message}", runs.__mod__, wrong)
+    refused("depth must be at least 1, got 0", Runs, 0, a=three)
+
+
 @pytest.mark.parametrize("column", ["grade_1", "rank_turned", "traffic"])
 @pytest.mark.parametrize("value", [[1], {}, b"1", date(2026, 1, 1)])
 def test_columns_of_numbers(three, column, value):

@@ -31,9 +31,9 @@ class RunOrder(NamedTuple):
     qids: pd.Index
 
 
-def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.DataFrame:
+def ordered_run(run: pd.DataFrame, name: str) -> pd.DataFrame:
     """Order a run as trec_eval does: by descending score at single precision, then by descending docno."""
-    run, rows, rank, *_ = ranking_of(run, name, depth)
+    run, rows, rank, *_ = ranking_of(run, name)
     run = run.take(rows).reset_index(drop=True)
     run["rank"] = rank
     return run
@@ -44,8 +44,6 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None, topics: p
     what = f"run {shown(name)}"
     if data_frame(what, run, "qid", "docno", "score").empty:
         raise ValueError(f"{what} is empty")
-    if depth is not None and depth < 1:
-        raise ValueError(f"depth must be at least 1, got {depth}")
     run = with_string_ids(run)
     score = finite_numbers(run, "score")
     run = run.reset_index(drop=True)

@@ -97,8 +97,8 @@ def read_bytes(path: str | Path) -> bytes:
     """Read a file or a stream once; a compressed one is known by its first bytes."""
     with naming(path), file_path("path", path).open("rb") as stream:
         device = stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
-        if device and not (stream.isatty() or os.fspath(path) == os.devnull):
-            raise ValueError("a device, which may have no end, and not a file")
+        if device and not stream.isatty() and stream.read(1):
+            raise ValueError("expected a file or a pipe; got a device, which has no end")
         content = stream.read()
         try:
             return next((unpack for magic, unpack in _UNPACK.items() if content.startswith(magic)), bytes)(content)

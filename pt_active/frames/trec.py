@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from pt_active.frames.checks import how_many, shown, unfit
-from pt_active.frames.columns import check_pairs, finite_numbers
+from pt_active.frames.columns import check_pairs, finite_numbers, with_string_ids
 from pt_active.frames.progress import working
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ordered_run
@@ -110,7 +110,7 @@ def read_columns(source: Source, layout: Layout) -> pd.DataFrame:
         raise ValueError(f"the file is empty; expected {layout.shape}")
     if layout is QRELS:
         _check_not_swapped(source, frame)
-    return frame
+    return with_string_ids(frame, "line")
 
 
 def _line_by_line(source: Source, layout: Layout) -> pd.DataFrame:

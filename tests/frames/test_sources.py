@@ -59,6 +59,14 @@ def test_folders_empty_devices_and_what_is_no_text_are_refused(read, tmp_path):
         refused(tmp_path / "a", content, "line 1: a NUL character, .*; save the file as UTF-8 text", read)
 
 
+@pytest.mark.parametrize("read", [*LINE, read_file])
+@pytest.mark.parametrize("name", ["a.qrels", "a.parquet"])
+def test_devices_without_an_end_are_not_read(read, name, tmp_path):
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match=rf"{name}: (expected a file or a pipe; got a device|this is not a Parquet)"):
+        read(tmp_path / name)
+
+
 @READERS
 def test_cr_line_ends_are_read_and_mixed_ones_refused(read, tmp_path):
     second = LINE[read].replace(b"1", b"2", 1)

@@ -86,6 +86,8 @@ def test_arrow_and_the_lines_one_by_one_agree(layout, data):
         ("q1  Q0 d3 3 1.0", "expected 6 columns, qid Q0 docno .*; got 5 columns"),
         ("q1 Q0 d3 3 1.0 my own long tag", "expected 6 columns, .*; got 9 columns"),
         ("q1 Q0 d3 3 high tag", "expected a score that is a finite number, for document 'd3' .*; got 'high'"),
+        ("\u00a0 Q0 d3 3 1 tag", "expected a qid that is text or a whole number, not empty"),
+        ("q1 Q0 \x0b 3 1 tag", "expected a docno that is text or a whole number, not empty"),
         ("q1 Q0 d3 3 nan tag", "expected a score that is a finite number, .*; got '?nan"),
         (b"q1 Q0 d\xe9 3 1.0 tag", "bytes that are not UTF-8"),
     ],

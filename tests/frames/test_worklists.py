@@ -107,7 +107,9 @@ def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path
         ("q Q0 d 1 0.5 tag\n", "line 1: expected 4 columns, qid iteration docno label; got 6 columns"),
         ("qid,docno,label\nq1,d1,3\nq1,d2,good\n", "row 3: document 'd2' of query 'q1': .*'good'"),
         ("qid,docno,label\nq1,d1,3\nq1,d2,3,4\n", "line 3"),
-        ("qid,docno,grade\nq1,d1,3\n", "line 1: expected 4 columns.*first line that names its columns"),
+        ("qid,docno,grade\nq1,d1,3\n", "header with 'qid', 'docno', 'label'; missing: 'label'; got 'qid', .*'grade'"),
+        ("qid;label;doc\nq1;3;d1\n", "missing: 'docno'; got 'qid', 'label', 'doc'"),
+        ("query,document,grade\nq1,d1,3\n", "line 1: expected 4 columns.*first line that names its columns"),
         ('{"qid": "q1", "docno": "d1", "label": 1.5}\n', "line 1: expected a label.*got 1.5"),
         ('\n{"qid": "q1", "docno": "d1", "label": true}\n', "line 2: expected a label.*got True"),
         ('{"qid": "q1", "docno": "d1"}\n', "line 1: expected a JSON object"),
@@ -116,7 +118,7 @@ def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path
     ],
 )
 def test_malformed_judgments_are_named(tmp_path, content, complaint):
-    path = tmp_path / ("filled.csv" if content.startswith("qid") else "filled")
+    path = tmp_path / ("filled.csv" if content.startswith("q") and "," in content else "filled")
     path.write_text(content)
     with pytest.raises(ValueError, match=rf"{path.name}: .*{complaint}"):
         read_file(path)

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import re
+import string
 
 Rows = list[tuple[object, ...]]
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -35,6 +36,7 @@ def lines_of(data: bytes) -> list[str] | None:
 
 
 def number_of(field: str) -> float | None:
+    field = field.strip(string.whitespace)
     if re.fullmatch("[+-]?inf(inity)?", field, re.IGNORECASE):
         return -math.inf if field.startswith("-") else math.inf
     return float(field) if NUMBER.fullmatch(field) else None
@@ -53,7 +55,7 @@ def fields_of(data: bytes, width: int) -> list[list[str]] | None:
     if not lines:
         return None
     rows = [[field for field in re.split("[ \t]", line) if field] for line in lines]
-    return rows if all(len(row) == width for row in rows) else None
+    return rows if all(len(row) == width and row[0].strip() and row[2].strip() for row in rows) else None
 
 
 def run(data: bytes) -> Rows | None:

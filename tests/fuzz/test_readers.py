@@ -42,7 +42,7 @@ INPUTS = 40  # Damaged files for each reader in the tests
 MAX_SECONDS = 5.0  # CPU seconds; no reader may take more with a small file
 
 PLACED = re.compile(
-    r"\b(line|row) [0-9]+: |\(line [0-9]+\)|; line [0-9]+ has |the file is empty|header|compressed data is damaged"
+    r"\b(line|row) [0-9]+(: | column | and row )|\(line [0-9]+\)|the file is empty|header|compressed data is damaged"
     "|must have one"
 )
 """What the message of an error about a small file says beside the file's name."""

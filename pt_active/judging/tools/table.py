@@ -27,11 +27,11 @@ _NEEDS_OPENPYXL = "spreadsheets need the package openpyxl: pip install openpyxl;
 
 
 def is_table(delivery: Delivery) -> bool:
-    """Whether it is a spreadsheet file, or a text whose header has a qid, a docno and a label, in any case."""
+    """Whether it is a spreadsheet file, or a text whose header has a qid, a docno or a label, in any case."""
     if delivery.is_archive:
         return True
     cells = re.split("[,;\t\r]", delivery.first_line[:_MAX_HEADER].replace('"', ""))
-    return set(_WANTED) <= {name.strip().casefold() for name in cells}
+    return len(cells) > 1 and not {name.strip().casefold() for name in cells}.isdisjoint(_WANTED)
 
 
 def read(delivery: Delivery) -> Iterator[Given]:
