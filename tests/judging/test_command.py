@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -40,7 +42,7 @@ def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Pa
         assert list(links) == ["organiser", "ann", "ben"]
         assert all(url.startswith("http://127.0.0.1:") for url in links.values())
         documents = httpx.get(f"{links['ann']}work", timeout=60).json()["documents"]
-        sent = [record(each, 1, f"key-{number:08}") for number, each in enumerate(documents)]
+        sent = [record(each, 1) for each in documents]
         assert len(httpx.post(f"{links['ann']}records", json=sent).json()["kept"]) == len(sent) >= 10
         # Other commands read the file while the server runs.
         state = CliRunner().invoke(app, ["status", str(plan), f"{plan}.sqlite", "--json"])
@@ -144,3 +146,10 @@ def test_one_ranker_needs_a_margin(graded, tmp_path: Path) -> None:
     one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
     made = Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
     assert "the plan has one ranker: pass --margin" in complaint(made.path)
+
+
+def test_the_command_without_the_extra_says_what_to_install() -> None:
+    code = "import sys; sys.modules.update(starlette=None, uvicorn=None); from pt_active.cli.app import app; app()"
+    run = subprocess.run([sys.executable, "-c", code, "judge", "x"], capture_output=True, text=True)
+    said = "error: judge needs starlette, uvicorn: pip install starlette uvicorn\n"
+    assert (run.returncode, run.stderr) == (2, said)

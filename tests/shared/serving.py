@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from threading import Thread
 from typing import IO, Any
 
@@ -75,13 +76,12 @@ def link(site: Site, name: str) -> str:
     return f"/{'organise' if name == ORGANISER else 'judge'}/{site.campaign.store.token(name)}/"
 
 
-def record(document: dict[str, Any], label: int | None, key: str, status: str = "judged", note: str = "") -> dict:
-    """What a judge's browser sends about a document."""
-    return {"key": key, "qid": document["qid"], "docno": document["docno"]} | {
-        "status": status,
-        "label": label,
-        "note": note,
-    }
+def record(
+    document: dict[str, Any], label: int | None, status: str = "judged", note: str = "", key: str = ""
+) -> dict[str, Any]:
+    """What a judge's browser sends about a document, under a new key unless one is given."""
+    said = {"key": key or token_hex(8), "status": status, "label": label, "note": note}
+    return {"qid": document["qid"], "docno": document["docno"], **said}
 
 
 @contextmanager
