@@ -64,6 +64,12 @@ def test_label_studio_gets_tasks_and_a_configuration_for_the_grades(tmp_path: Pa
     choices = ElementTree.fromstring(config.read_text(encoding="utf-8")).findall(".//Choice")
     assert [each.get("value") for each in choices] == ["bad", "<fair> & so", "good", "unjudgeable"]
     assert [each.get("alias") for each in choices] == ["0", "1", "2", None]
+    bare = Worklist(DOCUMENTS[["qid", "docno"]], 2, plan.id)
+    tasks, config = write_worklist(bare, tmp_path / "bare.json", "label-studio")
+    assert 'value="$docno"' in config.read_text()
+    assert json.loads(tasks.read_text())[0]["data"]["text"] == ""
+    with pytest.raises(ValueError, match="there is nothing to judge"):
+        Worklist(DOCUMENTS.head(0), 2)
 
 
 def test_quepid_gets_no_positions(tmp_path: Path, worklist: Worklist) -> None:
