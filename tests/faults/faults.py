@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, cycle
 from pathlib import Path
 
-from kept_things import Writer, answers, artifacts, child, content, judged, known_answers
+from kept_things import Writer, answers, artifacts, child, content, ended, judged, known_answers
 
 from pt_active.judging.server.store import Store, stored_records
 
@@ -38,20 +38,24 @@ class Reference:
             (folder / "target").write_bytes(b"old")
         return folder / "target"
 
-    def broken(self, target: Path, what: str) -> Iterator[str]:
-        """What is wrong after a fault, and after writing again."""
-        for each in target.parent.glob(".pt-active-*"):  # what a killed process has left, which is nobody's target
-            shutil.rmtree(each, True)
-            each.unlink(missing_ok=True)
+    def broken(self, target: Path, what: str, leftovers: bool = False) -> Broken:
+        """What is wrong after a fault, which may have left files that are nobody's target, and after writing again."""
+        wrong = []
+        if not leftovers:
+            wrong += self._left(target, what)
+        for each in target.parent.glob(".pt-active-*"):
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
         there = target.exists()
         if there and content(target) not in (self.content, {".": b"old"} if self.writer.again else self.content):
-            yield f"{self.name}: {what} left something else at the target"
+            wrong.append(f"{self.name}: {what} left something else at the target")
         if self.writer.again or not there:
             self.writer.write(target)
         if content(target) != self.content:
-            yield f"{self.name}: after {what} the target could not be written"
-        if left := [each.name for each in target.parent.iterdir() if each != target]:
-            yield f"{self.name}: {what} left {left}"
+            wrong.append(f"{self.name}: after {what} the target could not be written")
+        return wrong + self._left(target, what)
+
+    def _left(self, target: Path, what: str) -> Broken:
+        return [f"{self.name}: {what} left {each.name}" for each in target.parent.iterdir() if each != target]
 
 
 def kill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
@@ -63,7 +67,7 @@ def kill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, B
     os.waitpid(pid, 0)
     left = any(each != target for each in folder.iterdir())
     state = "whole" if target.exists() and not reference.writer.again else "leftover" if left else "nothing"
-    return state, list(reference.broken(target, "a kill"))
+    return state, reference.broken(target, "a kill", leftovers=True)
 
 
 def fill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
@@ -75,14 +79,11 @@ def fill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, B
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         reference.writer.write(target)
 
-    _, status = os.waitpid(child(limited), 0)
-    code = os.waitstatus_to_exitcode(status)
+    code = ended(child(limited))
     broken = [] if code == 2 else [f"{reference.name}: a full disk (limit {limit}) ended with {code}"]
-    if left := [each.name for each in folder.iterdir() if each != target]:
-        broken.append(f"{reference.name}: a full disk left {left}")
     if target.exists() and not reference.writer.again:
         broken.append(f"{reference.name}: a full disk left a stump")
-    return "refused" if code == 2 else "odd", broken + list(reference.broken(target, "a full disk"))
+    return "refused" if code == 2 else "odd", broken + reference.broken(target, "a full disk")
 
 
 def race(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
@@ -95,13 +96,19 @@ def race(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, B
         reference.writer.write(target)
 
     delays = [0.0, rng.uniform(0, reference.seconds) * rng.choice([0, 0.2, 1])]
-    pids = [child(lambda delay=delay: wait_and_write(delay)) for delay in delays]
-    codes = sorted(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
+    codes = sorted(map(ended, [child(lambda delay=delay: wait_and_write(delay)) for delay in delays]))
     wanted = [0, 0] if reference.writer.again else [0, 2]
     broken = [] if codes == wanted else [f"{reference.name}: two writers ended with {codes}"]
-    if left := [each.name for each in folder.iterdir() if each != target]:
-        broken.append(f"{reference.name}: two writers left {left}")
-    return str(codes), broken + list(reference.broken(target, "two writers"))
+    return str(codes), broken + reference.broken(target, "two writers")
+
+
+def _flip(path: Path, rng: random.Random) -> int:
+    """Flip one bit of a file; which."""
+    damaged = bytearray(path.read_bytes())
+    bit = rng.randrange(8 * len(damaged))
+    damaged[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(damaged)
+    return bit
 
 
 def flip(name: str, folder: Path, rng: random.Random) -> tuple[str, Broken]:
@@ -114,42 +121,35 @@ def flip(name: str, folder: Path, rng: random.Random) -> tuple[str, Broken]:
     """
     file = rng.choice(sorted(folder.iterdir()))
     saved = file.read_bytes()
-    bit = rng.randrange(8 * len(saved))
-    damaged = bytearray(saved)
-    damaged[bit // 8] ^= 1 << bit % 8
-    file.write_bytes(damaged)
+    where = f"{name}: {file.name}, bit {_flip(file, rng)}"
     made, labels = artifacts()[name]
     try:
         said = answers(type(made).load(folder), labels)
     except ValueError as error:
         rightly = file.name in str(error) and "\n" not in str(error)
-        return "refused", [] if rightly else [f"{name}: {file.name}, bit {bit}: {error}"]
+        return "refused", [] if rightly else [f"{where}: {error}"]
     except Exception as error:
-        return "odd error", [f"{name}: {file.name}, bit {bit}: {type(error).__name__} {error}"]
+        return "odd error", [f"{where}: {type(error).__name__} {error}"]
     finally:
         file.write_bytes(saved)
     if said == known_answers(name):
         return "equal", []
-    return "changed", [f"{name}: {file.name}, bit {bit}: a changed answer"]
+    return "changed", [f"{where}: a changed answer"]
 
 
-def flip_store(store: Path, copy: Path, rng: random.Random) -> str:
-    """What a store says with one other bit, or its journal with one: ``refused``, ``equal``, or what is wrong."""
-    for each in copy.parent.glob(f"{copy.name}*"):
-        each.unlink()
+def flip_store(store: Path, copy: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Flip one bit of the copy of a store, or of its journal: ``refused`` or ``equal``, and the broken promises."""
+    for old in copy.parent.glob(f"{copy.name}*"):
+        old.unlink()
     endings = [ending for ending in ("", "-journal") if Path(f"{store}{ending}").exists()]
-    contents = {ending: bytearray(Path(f"{store}{ending}").read_bytes()) for ending in endings}
-    ending = rng.choice(endings)
-    bit = rng.randrange(8 * len(contents[ending]))
-    contents[ending][bit // 8] ^= 1 << bit % 8
-    for each, damaged in contents.items():
-        Path(f"{copy}{each}").write_bytes(damaged)
+    files = [Path(shutil.copy(f"{store}{ending}", f"{copy}{ending}")) for ending in endings]
+    file = rng.choice(files)
+    where = f"{file.name}, bit {_flip(file, rng)}"
     try:
-        found = stored_records(copy)
+        found = stored_records(copy)["docno"].tolist()
     except ValueError as error:
-        return "refused" if "\n" not in str(error) and len(str(error)) < 1000 else f"bit {bit}: {error}"
-    known = [f"d{number}" for number in range(200)]
-    return "equal" if found["docno"].tolist() == known else f"bit {bit} of {ending or 'the store'}: other records"
+        return "refused", [] if "\n" not in str(error) and len(str(error)) < 1000 else [f"{where}: {error}"]
+    return "equal", [] if found == [f"d{number}" for number in range(200)] else [f"{where}: other records"]
 
 
 def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:

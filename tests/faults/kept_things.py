@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -75,12 +74,10 @@ def artifacts() -> dict[str, tuple[Artifact, pd.DataFrame]]:
 
 def answers(artifact: Artifact, labels: pd.DataFrame) -> str:
     """Everything that an artifact answers about some labels, and what it asks people to judge."""
-    parts: list[Any] = [artifact, artifact.assessments.to_csv(), artifact.manifest]
+    parts: list[Any] = [artifact, artifact.assessments.to_csv(), artifact.manifest, artifact.estimate(labels)]
     if isinstance(artifact, Plan):
-        parts += [artifact.compare(labels).to_dict(), artifact.queries.to_csv(), artifact.estimate(labels)]
-        parts += [artifact.tables.pool.document_frame().to_csv()]
-    else:
-        parts.append(artifact.estimate(labels))
+        parts += [artifact.compare(labels).to_dict(), artifact.queries.to_csv()]
+        parts.append(artifact.tables.pool.document_frame().to_csv())
     return "\n".join(map(str, parts))
 
 
@@ -90,14 +87,8 @@ def known_answers(name: str) -> str:
     return answers(*artifacts()[name])
 
 
-@dataclass(frozen=True)
-class Writer:
-    """Something that writes a file or a folder.
-
-    Attributes:
-        write: Writes to a path.
-        again: Whether the path may exist.
-    """
+class Writer(NamedTuple):
+    """Something that writes a file or a folder to a path, and whether the path may exist."""
 
     write: Callable[[Path], object]
     again: bool = False
@@ -123,37 +114,30 @@ def writers(files: Path) -> dict[str, Writer]:
     found = {name: Writer(made.save) for name, (made, _) in artifacts().items()}
     plan, labels = artifacts()["plan"]
     for format in ("trec", "csv", "jsonl"):
-        found[f"export-{format}"] = Writer(lambda path, format=format: plan.export(path, format))
+        found[f"export-{format}"] = Writer(partial(plan.export, format=format))
     found["report"] = Writer(lambda path: report().save(path))
     found["page"] = Writer(lambda path: write_file(path, "new\n" * 50_000, replace=True), again=True)
     if not (files / "plan").exists():
         plan.save(files / "plan")
         write_file(files / "labels.csv", labels.to_csv(index=False))
         pool().to_parquet(files / "pool.parquet")
-    simulation = ["--measure", "DCG@4", "--repetitions", "3", "--budget", "40", "--design", "passive", "--quiet"]
-    found["pt-active export"] = Writer(_command("export", str(files / "plan"), "--format", "csv"))
-    found["pt-active report"] = Writer(_command("report", str(files / "plan"), str(files / "labels.csv")))
-    found["pt-active simulate"] = Writer(_command("simulate", str(files / "pool.parquet"), *simulation))
+    simulation = "--measure DCG@4 --repetitions 3 --budget 40 --design passive --quiet"
+    for words in (
+        f"export {files}/plan --format csv",
+        f"report {files}/plan {files}/labels.csv",
+        f"simulate {files}/pool.parquet {simulation}",
+    ):
+        found[f"pt-active {words.split()[0]}"] = Writer(_command(*words.split()))
     return found
-
-
-class Drawn(Report):
-    """A report whose page is drawn once, so that faults hit the writing."""
-
-    def to_html(self) -> str:
-        return _page()
-
-
-@cache
-def _page() -> str:
-    return Report.of(*artifacts()["plan"]).to_html()
 
 
 @cache
 def report() -> Report:
-    """The report of the plan of queries."""
+    """The report of the plan of queries, whose page is drawn once, so that faults hit the writing."""
     made = Report.of(*artifacts()["plan"])
-    return Drawn(**{each.name: getattr(made, each.name) for each in fields(made)})
+    page = made.to_html()
+    object.__setattr__(made, "to_html", lambda: page)
+    return made
 
 
 def judged(number: int) -> Entry:
@@ -182,7 +166,7 @@ def kept_store(path: Path, *, killed: bool = False) -> Path:
 
 def content(path: Path) -> dict[str, bytes]:
     """Name → bytes of a file, or of all files of a folder."""
-    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return {str(each.relative_to(path)): each.read_bytes() for each in files}
 
 
@@ -199,3 +183,8 @@ def child(work: Callable[[], object]) -> int:
         status = 2
     finally:
         os._exit(status)
+
+
+def ended(pid: int) -> int:
+    """The exit code of a process, once it ends."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
