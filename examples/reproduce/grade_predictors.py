@@ -24,6 +24,20 @@ from pt_active.relevance.grades.learned import FeatureGrades
 from pt_active.relevance.grades.models import FittedGrades
 
 
+@dataclass(frozen=True)
+class Widened:
+    """A fitted classifier that gives some probability to every grade."""
+
+    classifier: ClassifierMixin
+    documents: int
+    max_grade: int
+
+    def probabilities(self, features: np.ndarray) -> np.ndarray:
+        """float64[N, G+1], the probability of each grade."""
+        occurred = self.classifier.predict_proba(features)
+        return fitting.widened(occurred, self.classifier.classes_, self.max_grade, self.documents)
+
+
 class Classified(FeatureGrades):
     """A scikit-learn classifier on ranks and scores, or on the frame's own features."""
 
@@ -31,12 +45,8 @@ class Classified(FeatureGrades):
         self.classifier = classifier
         self.max_grade = max_grade
 
-    def _learn_features(self, features: np.ndarray, labels: np.ndarray) -> None:
-        self.model_, self.n_ = clone(self.classifier).fit(features, labels), len(labels)
-
-    def _predict_features(self, features: np.ndarray) -> np.ndarray:
-        probabilities = self.model_.predict_proba(features)
-        return fitting.widened(probabilities, self.model_.classes_, self.max_grade, self.n_)
+    def _fitted(self, features: np.ndarray, labels: np.ndarray) -> Widened:
+        return Widened(clone(self.classifier).fit(features, labels), len(labels), self.max_grade)
 
 
 LEARNED: dict[str, Callable[[int], FittedGrades]] = {
