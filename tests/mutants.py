@@ -56,12 +56,12 @@ ERR: surely stopped by the highest grade [test_moments]
     / 2.0**max_rel, 1 => / (2.0**max_rel - 1), 1
 additive measures: cut a rank early [test_moments]
     np.r_[0.0, form.weights, 0.0] => np.r_[0.0, form.weights[:-1], 0.0, 0.0]
-cascade moments: cross term once [test_moments]
-    2.0 * cross * tails[i] => cross * tails[i]
-cascade moments: chance of reaching not squared [test_moments]
-    reach_squared *= (1.0 - mu[i]) - cross => reach_squared *= 1.0 - mu[i]
-cascade pairs, tree: wrong side of the climb [test_moments]
-    s = before + scale * s + p * after => s = before + scale * s + stop_p * after
+cascade moments: a reader who stops says nothing of the document [test_moments]
+    given[place] = second / first => given[place] = first
+cascade moments: a reader who goes on says nothing of the document [test_moments]
+    given[place] = (first - second) / (1.0 - first) => given[place] = first
+cascade moments: every rank is reached [test_moments]
+    covariance += reach * weights => covariance += weights
 bounds: a difference of equal rankings is not 0 [test_bounds]
     return low * differ, high * differ => return low, high
 bounds: the last rank that counts is not compared [test_bounds]

@@ -143,9 +143,9 @@ def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.
         return np.asarray(pool.gradients(mean) * (observed - mean))
     from pt_active.relevance import _kernels
 
-    step = np.zeros(pool.ranks.shape)
-    expected = np.column_stack([mean, mean])
-    _kernels.revealed(pool.indptr, pool.ranks, expected, observed, order, pool.form.weights, step)
+    value, step = np.zeros((len(pool.weight), len(pool.ranks))), np.zeros(pool.ranks.shape)
+    both = np.column_stack([mean, mean])
+    _kernels.cascade_steps(pool.indptr, pool.ranks, both, observed, order, pool.form.weights, value, step)
     return step
 
 

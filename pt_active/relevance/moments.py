@@ -43,8 +43,8 @@ def label_moments(
 ) -> Moments:
     """The moments of a measure if the labels of documents are independent [theory 3].
 
-    Exact ones take time linear in the number of documents, times the pairs of systems, and for cascade measures times
-    the logarithm of the list length.
+    Exact ones take time linear in the number of documents, times the pairs of systems, and for cascade
+    measures times the ranks that count.
 
     Args:
         measure: The result of `parse_measure`.
@@ -137,7 +137,9 @@ def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, varia
 
     values = np.zeros((len(indptr) - 1, len(ranks)))
     if form.family == "cascade":
-        _kernels.cascade_values(indptr, ranks, np.column_stack([variable, variable]), form.weights, values)
+        both, nothing = np.column_stack([variable, variable]), np.zeros(0, dtype=np.int64)
+        step = np.zeros(ranks.shape)
+        _kernels.cascade_steps(indptr, ranks, both, variable, nothing, form.weights, values, step)
         return values
     query = np.repeat(np.arange(len(values)), np.diff(indptr))
     for system, terms in enumerate(discounts(form, ranks) * variable):
