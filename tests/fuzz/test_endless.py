@@ -67,7 +67,7 @@ def test_what_a_sheet_says_of_its_size_is_not_believed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no device without an end")
 def test_a_device_without_an_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="/dev/zero: a device, which may have no end, and not a file"):
+    with pytest.raises(ValueError, match="/dev/zero.*a device, which has no end"):
         read_topics("/dev/zero")
 
 
