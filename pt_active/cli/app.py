@@ -132,14 +132,15 @@ class Commands(TyperGroup):
         paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n")]
         shown = "\n\n".join([*paragraphs, f"\b\nExample:\n{listed.example}"])
         hints = options_of(function)
-        keys = ", ".join(key_of(name, key) for key in takes if get_origin(hints[key][0]) is not Annotated)
+        alone = [key for key in takes if get_origin(hints[key][0]) is not Annotated and key != "grade_names"]
         epilog = "Options of all commands, such as --json and --quiet: pt-active --help."
         if takes:
-            also = f"; it also sets {keys}" if keys else ""
+            keys = ", ".join(key_of(name, key) for key in alone)
+            also = f"; that file alone sets {keys}" if keys else ""
             epilog += f" What you leave out is taken from pt-active.toml{also}."
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(name, help=shown, epilog=epilog)(as_command(function, takes))
-        return typer.main.get_command(alone)
+        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        single.command(name, help=shown, epilog=epilog)(as_command(function, takes))
+        return typer.main.get_command(single)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is typed, loaded."""

@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from small_collection import invoke
+from small_collection import invoke, run
 
 from pt_active import DCG, Plan
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, graded, demo):
+def made(tmp_path_factory, graded, demo):
     """A plan in which the candidate is better by .72, with all its labels and with the first few of them."""
     folder = tmp_path_factory.mktemp("gate")
     plan = Plan.create(graded, None, DCG @ 10, budget=700, level="document", seed=2).save(folder / "plan")
@@ -20,82 +20,65 @@ def folder(tmp_path_factory, graded, demo):
     labels = listed.merge(demo.judge(graded))
     labels.to_csv(folder / "all.csv", index=False)
     labels.head(60).to_csv(folder / "few.csv", index=False)
+    holes = labels.head(60).assign(zero="0")
+    holes["label"] = holes["label"].mask(holes.index.isin([3, 30]), -1)
+    columns = holes[["qid", "zero", "docno", "label"]]
+    columns.to_csv(folder / "holes.qrels", sep=" ", header=False, index=False)
     return folder
 
 
-def gate(labels, *words, better=True):
-    """What the gate says of the better or of the worse ranker."""
-    names = ("candidate", "production") if better else ("production", "candidate")
-    first, second = names
-    asked = ("--queries", "these", "--first", first, "--second", second)
-    return invoke("gate", "plan", labels, *asked, *words)
+@pytest.fixture
+def folder(made, monkeypatch):
+    monkeypatch.chdir(made)
+    return made
 
 
-CASES = {"pass": (0, None), "fail": (1, "failure"), "unresolved": (3, "error")}
+ASKED = ("--queries", "these", "--first", "candidate", "--second", "production")
+CASES = [
+    ("all.csv", "--better", 0, "pass", None),
+    ("all.csv", "--margin 0.1 --first production --second candidate", 1, "fail", "failure"),
+    ("all.csv", "--better --margin 2", 1, "fail", "failure"),
+    ("few.csv", "--margin 0.01", 3, "unresolved", "error"),
+    ("few.csv", "--margin 0.01 --looks end", 3, "unresolved", "error"),
+    ("holes.qrels", "--margin 0.01", 3, "unresolved", "error"),
+    ("holes.qrels", "--margin 0.01 --looks end", 3, "unresolved", "error"),
+]
 
 
-@pytest.mark.parametrize(
-    ("labels", "words", "better", "outcome"),
-    [
-        ("all.csv", ("--better",), True, "pass"),
-        ("all.csv", ("--margin", "0.1"), False, "fail"),
-        ("all.csv", ("--better", "--margin", "2"), True, "fail"),
-        ("few.csv", ("--margin", "0.01"), True, "unresolved"),
-        ("few.csv", ("--margin", "0.01", "--looks", "end"), True, "unresolved"),
-    ],
-)
-def test_the_exit_code_and_the_case_of_a_pipeline_are_the_outcome(
-    folder, tmp_path, monkeypatch, labels, words, better, outcome
-):
-    monkeypatch.chdir(folder)
+@pytest.mark.parametrize(("labels", "words", "code", "outcome", "kind"), CASES)
+def test_the_exit_code_and_the_case_of_a_pipeline_are_the_outcome(folder, tmp_path, labels, words, code, outcome, kind):
     path = tmp_path / "gate.xml"
     path.write_text("of an earlier run")
-    code, kind = CASES[outcome]
-    found = gate(labels, *words, "--json", "--junit", path, better=better)
-    assert found.exit_code == code, found.output
-    assert json.loads(found.stdout)["outcome"] == outcome
+    asked = ("gate", "plan", labels, *ASKED, *words.split())
+    found = invoke(*asked, "--json", "--junit", path)
+    assert (found.exit_code, json.loads(found.stdout)["outcome"]) == (code, outcome)
     suite = ElementTree.parse(path).getroot()
     (case,) = suite
     assert (suite.tag, suite.get("tests"), case.get("classname")) == ("testsuite", "1", "DCG@10")
     counts = [suite.get(name) for name in ("failures", "errors")]
     assert counts == [str(int(kind == each)) for each in ("failure", "error")]
     assert [each.tag for each in case] == [kind or "system-out"]
-    assert "candidate" in (case[0].text or "")
+    said = invoke(*asked).stdout
+    assert said.startswith("DCG@10: is candidate ") or "production" in words
+    assert ("(no label)" in said) == ("holes" in labels)
 
 
-@pytest.mark.parametrize("looks", [(), ("--looks", "end")])
-def test_qrels_with_holes_assume_the_worst(folder, monkeypatch, looks):
-    monkeypatch.chdir(folder)
-    labels = pd.read_csv("few.csv", dtype=str).assign(zero="0")
-    labels["label"] = labels["label"].mask(labels.index.isin([3, 30]), "-1")
-    columns = labels[["qid", "zero", "docno", "label"]]
-    columns.to_csv("few.qrels", sep=" ", header=False, index=False)
-    told = gate("few.qrels", "--margin", "0.01", *looks)
-    assert told.exit_code == 3
-    assert told.stdout.startswith("DCG@10: is candidate ")
-    assert "(no label)" in told.stdout
-    assert "nonrelevant" not in told.stdout
+def test_an_undecided_gate_says_what_to_do(folder):
+    asked = ("gate", "plan", "few.csv", *ASKED, "--margin", "0.3")
+    said = invoke(*asked).stdout
+    assert re.search(r"keep judging, from document d\d+ of query q\d+: about \d+ more labels", said)
+    assert "pt-active export plan" in said
+    assert "pt-active" not in invoke(*asked, "--quiet").stdout
 
 
-def test_an_undecided_gate_says_what_to_do(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    found = gate("few.csv", "--margin", "0.3")
-    assert found.exit_code == 3
-    assert re.search(r"keep judging, from document d\d+ of query q\d+: about \d+ more labels", found.stdout)
-    assert "pt-active export plan" in found.stdout
-    assert "pt-active" not in gate("few.csv", "--margin", "0.3", "--quiet").stdout
-
-
-def test_a_plan_that_comes_in_parts_is_looked_at_after_each(folder, graded, demo, monkeypatch):
-    monkeypatch.chdir(folder)
+def test_a_plan_that_comes_in_parts_is_looked_at_after_each(folder, graded, demo):
     few = graded[graded["qid"].isin(graded["qid"].unique()[:40])]
     plan = Plan.create(few, None, "nDCG@10", budget=150, seed=1).save("drawn-at-once")
     plan.assessments[["qid", "docno"]].merge(demo.judge(graded)).to_csv("at-once.csv", index=False)
     asked = ("drawn-at-once", "at-once.csv")
-    status = invoke("status", *asked, "--details")
-    assert status.exit_code == 0, status.output
-    assert "judged      5 of 5 parts" in status.stdout
-    assert "valid after each fifth of the plan (obrien-fleming)" in status.stdout
+    said = run("status", *asked, "--details")
+    assert "judged      5 of 5 parts" in said
+    assert "valid after each fifth of the plan (obrien-fleming)" in said
     assert invoke("gate", *asked, "--queries", "these", "--margin", "0.5").exit_code == 0
     early = invoke("status", *asked, "--looks", "always")
     assert "once all are judged, use --looks end" in early.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,79 +10,56 @@ from small_collection import data, run
 
 from pt_active import Plan
 
-
-def frame() -> pd.DataFrame:
-    rows = []
-    for number in range(8):
-        for place in range(3):
-            rows.append(
-                {"qid": f"{number:03}", "docno": f"d{place}", "rank_a": place, "rank_b": 2 - place, "grade_0": 0.4}
-            )
-    return pd.DataFrame(rows).assign(grade_1=0.3, grade_2=0.3)
+POOL = pd.DataFrame(
+    [(f"{q:03}", f"d{d}", d, 2 - d, 0.4, 0.3, 0.3) for q in range(8) for d in range(3)],
+    columns=["qid", "docno", "rank_a", "rank_b", "grade_0", "grade_1", "grade_2"],
+)
+LABEL = (POOL["qid"].astype(int) + POOL["rank_a"]) % 3
 
 
 @pytest.fixture
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(tmp_path, monkeypatch) -> Plan:
     monkeypatch.chdir(tmp_path)
-    return Plan.create(frame(), None, "DCG@3", budget=24, seed=2, level="query").save("plan")
+    return Plan.create(POOL, None, "DCG@3", budget=24, seed=2, level="query").save("plan")
 
 
-def judge(folder: Path) -> None:
-    """Fill in Label Studio's export: two people give document i of query q the grade (q + i) % 3."""
-    tasks = json.loads((folder / "tasks.json").read_text())
-    for task in tasks:
-        grade = (int(task["data"]["qid"]) + int(task["data"]["docno"][1:])) % 3
-        result = [{"from_name": "label", "type": "choices", "value": {"choices": [str(grade)]}}]
-        task["annotations"] = [{"completed_by": who, "result": result, "was_cancelled": False} for who in (1, 2)]
-    (folder / "export.json").write_text(json.dumps(tasks))
-
-
-def test_the_loop_through_a_tool(tmp_path: Path, plan: Plan) -> None:
+def test_the_loop_through_a_tool(tmp_path, plan: Plan) -> None:
+    """Two people give each document the same grade in Label Studio."""
     said = run("export", "plan", "--out", "tasks.json", "--format", "label-studio")
     assert "24 documents to judge are in tasks.json. Beside it, for the tool: tasks.config.xml." in said
-    assert "The plan has no texts, so judges see ids alone: pass --texts FILE here, or when the plan is made." in said
+    assert "The plan has no texts, so judges see ids alone: pass --texts FILE here" in said
     line = "pt-active import label-studio EXPORTED-FILE --plan plan --out tasks-records.jsonl"
     assert line in said
-    judge(tmp_path)
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    for task in tasks:
+        grade = str((int(task["data"]["qid"]) + int(task["data"]["docno"][1:])) % 3)
+        result = [{"from_name": "label", "type": "choices", "value": {"choices": [grade]}}]
+        given = [{"completed_by": who, "result": result, "was_cancelled": False} for who in (1, 2)]
+        task["annotations"] = given
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
     said = run(*line.replace("EXPORTED-FILE", "export.json").split()[1:])
     assert "48 records of 2 annotators in tasks-records.jsonl: 48 judged." in said
     assert said.endswith("pt-active status plan tasks-records.jsonl\n")
-    qrels = frame().assign(
-        label=lambda all: [(int(q) + int(d[1:])) % 3 for q, d in zip(all.qid, all.docno, strict=True)]
-    )
-    expected = plan.compare(qrels[["qid", "docno", "label"]]).difference
+    expected = plan.compare(POOL[["qid", "docno"]].assign(label=LABEL)).difference
     found = data("status", "plan", "tasks-records.jsonl")
     assert (found["result"]["difference"], found["judged"]) == pytest.approx((expected, 8))
+    assert found["agreement"]["twice"] == 24
+    said = run("status", "plan", "tasks-records.jsonl")
+    assert "Agreement of 2 judges: alpha 1.000 (ordinal); 24 documents, 100.0% by two or more." in said
     run("report", "plan", "tasks-records.jsonl", "--out", "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "1, 2: quadratic kappa 1.000, 24 documents, 100% the same" in page
-    said = run("status", "plan", "tasks-records.jsonl")
-    assert "Agreement of 2 judges: alpha 1.000 (ordinal); 24 documents, 100.0% by two or more." in said
-    assert found["agreement"]["twice"] == 24
 
 
-def test_the_drawn_order_is_the_default(tmp_path: Path, plan: Plan) -> None:
-    run("export", "plan", "--out", "plan.csv", "--format", "csv")
-    for order in ("drawn", "sorted"):
-        plan.export(f"{order}.csv", "csv", order=order)
-    written, drawn, by_id = ((tmp_path / f"{name}.csv").read_text() for name in ("plan", "drawn", "sorted"))
-    assert written == drawn != by_id
-
-
-def test_texts_and_names_go_along(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "texts.jsonl").write_text(
-        "".join(json.dumps({"docno": f"d{i}", "text": f"text {i}"}) + "\n" for i in range(3))
-    )
+def test_texts_and_words_for_grades_go_along(tmp_path, plan: Plan) -> None:
+    texts = [json.dumps({"docno": f"d{i}", "text": f"text {i}"}) for i in range(3)]
+    (tmp_path / "texts.jsonl").write_text("\n".join(texts) + "\n")
     words = "export plan --out t.json --format label-studio --texts texts.jsonl --grade-names a,b,c"
-    said = run(*words.split())
-    assert "has no texts" not in said
+    assert "has no texts" not in run(*words.split())
     assert json.loads((tmp_path / "t.json").read_text())[0]["data"]["text"].startswith("text ")
     assert 'value="b" alias="1"' in (tmp_path / "t.config.xml").read_text()
-
-
-def test_words_and_ties(tmp_path: Path, plan: Plan) -> None:
-    rows = frame()[["qid", "docno"]]
-    words = pd.concat([rows.assign(label="bad", annotator="ann"), rows.assign(label="good", annotator="bob")])
-    words.to_csv(tmp_path / "words.csv", index=False)
-    named = ("status", "plan", "words.csv", "--measure", "DCG@3", "--grade-names", "bad,fair,good")
+    rows = POOL[["qid", "docno"]]
+    words = [rows.assign(label=label, annotator=who) for label, who in (("a", "ann"), ("c", "bob"))]
+    pd.concat(words).to_csv(tmp_path / "words.csv", index=False)
+    named = ("status", "plan", "words.csv", "--measure", "DCG@3", "--grade-names", "a,b,c")
     assert data(*named)["estimates"]["a"]["value"] == 0

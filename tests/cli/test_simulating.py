@@ -1,4 +1,4 @@
-"""The command `simulate`: judged pools and runs, and what it refuses."""
+"""The command `simulate`: judged pools and runs."""
 
 import re
 
@@ -13,37 +13,44 @@ from pt_active.cli.replays import cross_graded, judged_runs
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
 
-ON_POOL = ("simulate", "pool.parquet", "--measure", "DCG@5")
-ON_RUNS = ("simulate", *RUNS, "--measure", "DCG@5", "--repetitions", "10")
+PASSIVE = ("--measure", "DCG@5", "--budget", "60", "--design", "passive", "--repetitions", "10")
 CROSSED = "Each query was graded by a model that learned from the others, in 5 folds."
 
 
-def test_simulate_replays_a_labelled_pool(labelled, files):
-    words = (*ON_POOL, "--repetitions", "40", "--budget", "60", "--budget", "40", "--seed", "3")
-    rows = data(*words, "--design", "passive", "--design", "hedged", "--out", "table.csv")["rows"]
-    assert {row["design"] for row in rows} == {"passive", "hedged"}
-    assert {row["budget"] for row in rows} == {40, 60}
-    assert all(row["repetitions"] == 40 and row["spent"] <= row["budget"] for row in rows)
+def test_a_labelled_pool(labelled, files):
+    words = ("simulate", "pool.parquet", *PASSIVE, "--budget", "40", "--seed", "3")
+    rows = data(*words, "--design", "hedged", "--out", "table.csv")["rows"]
+    assert {(row["design"], row["budget"]) for row in rows} == {
+        (design, budget) for design in ("passive", "hedged") for budget in (40, 60)
+    }
+    assert all(row["repetitions"] == 10 and row["spent"] <= row["budget"] for row in rows)
     graded = cross_graded(labelled, labelled[["qid", "docno", "label"]], None)
     assert rows[0]["truth"] == pytest.approx(labelled_population(graded, "DCG@5").truth)
     written = pd.read_csv(files / "table.csv")
     assert written["rmse"].tolist() == pytest.approx([row["rmse"] for row in rows])
-    text = run(*words, "--design", "hedged")
+    text = run(*words)
     assert "label-equivalents" in text
-    assert " 40.0 " in text
     assert CROSSED in text
+    labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
+    words = ("simulate", "pool.parquet", *PASSIVE, "--ranker", "b")
+    assert "selection_error" not in data(*words)["rows"][0]
+    assert CROSSED not in run(*words)
 
 
-def test_simulate_makes_folds_of_judged_runs(files):
+def test_judged_runs(files):
     (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
-    words = (*ON_RUNS, "--qrels", "all.qrels", "--budget", "60", "--design", "passive")
-    assert CROSSED in run(*words)
-    row, *_ = data(*words)["rows"]
+    row, *_ = data("simulate", *RUNS, "--qrels", "all.qrels", *PASSIVE)["rows"]
     labels = read_qrels("all.qrels")
     values = [measure_values(read_run(file), labels, DCG @ 5)["value"] for file in ("a.run.gz", "b.run")]
     assert row["truth"] == pytest.approx(np.mean(values[0]) - np.mean(values[1]))
-    alone = data(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", "--budget", "60", "--design", "passive")["rows"]
-    assert alone[0]["truth"] == pytest.approx(np.mean(values[0]))
+    alone, *_ = data("simulate", *RUNS[:2], "--qrels", "all.qrels", *PASSIVE)["rows"]
+    assert alone["truth"] == pytest.approx(np.mean(values[0]))
+    some = qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x ")
+    (files / "some.qrels").write_text(some, encoding="utf-8")
+    result = invoke("simulate", *RUNS, "--qrels", "some.qrels", *PASSIVE)
+    idle, absent = result.stderr.splitlines()
+    assert idle.startswith("warning: 10 queries are left out, without a label: 'née-")
+    assert re.match(r"warning: \d+ of \d+ documents of the runs have no label and count as grade 0: \('née-", absent)
 
 
 def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
@@ -58,19 +65,3 @@ def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
         own, rest = before["qid"] == qid, before["qid"] != qid
         pd.testing.assert_frame_equal(again.loc[own, columns], before.loc[own, columns])
         assert not np.allclose(again.loc[rest, "grade_0"], before.loc[rest, "grade_0"])
-
-
-def test_simulate_says_what_runs_lack(files):
-    (files / "some.qrels").write_text(qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x "), encoding="utf-8")
-    result = invoke(*ON_RUNS, "--qrels", "some.qrels", "--budget", "60", "--design", "passive")
-    assert result.exit_code == 0, result.output
-    idle, absent = result.stderr.splitlines()
-    assert idle.startswith("warning: 10 queries are left out, without a label: 'née-")
-    assert re.match(r"warning: \d+ of \d+ documents of the runs have no label and count as grade 0: \('née-", absent)
-
-
-def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
-    labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
-    words = (*ON_POOL, "--ranker", "b", "--repetitions", "10", "--budget", "60", "--design", "passive")
-    assert "selection_error" not in data(*words)["rows"][0]
-    assert CROSSED not in run(*words)
