@@ -187,17 +187,12 @@ def _with_items_alike(table: pd.DataFrame) -> pd.DataFrame:
 
 def _docnos(table: pd.DataFrame) -> list[str]:
     """A name of each answer that does not tell its system; the same text to the same item has the same name."""
-    texts = table["answer"] if "answer" in table.columns else pd.Series(None, index=table.index, dtype=object)
-    seen: dict[tuple[str, str, str], int] = {}
-    names = []
-    for item, system, run, text in zip(table["item"], table["system"], table["run"], texts, strict=True):
-        if not isinstance(text, str):
-            names.append(_hashed(item, system, run))
-            continue
-        # A system that says the same in several runs has several answers, which share their names with another's.
-        seen[item, system, text] = seen.get((item, system, text), 0) + 1
-        names.append(_hashed(item, text.strip(), str(seen[item, system, text])))
-    return names
+    if "answer" not in table.columns:
+        return list(map(_hashed, table["item"], table["system"], table["run"]))
+    text = table["answer"].str.strip()
+    # A system that says the same in several runs has several answers, which share their names with another's.
+    again = text.groupby([table["item"], table["system"], text]).cumcount() + 1
+    return list(map(_hashed, table["item"], text, again.astype(str)))
 
 
 def _hashed(*parts: str) -> str:

@@ -152,18 +152,19 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     return values > 0
 
 
-def are_distributions(grades: np.ndarray) -> bool:
-    """Whether each row of grade probabilities, float64[N, G+1], is a distribution."""
-    # A product sums short rows several times as fast as `sum`; NaN fails both comparisons.
-    return bool(grades.min(initial=0.0) >= 0 and np.abs(grades @ np.ones(grades.shape[1]) - 1).max(initial=0.0) < 9e-7)
+def check_grades(frame: pd.DataFrame, grades: np.ndarray, order: np.ndarray | None = None) -> None:
+    """Raise if a row of grade probabilities, float64[N, G+1], is not a distribution.
 
-
-def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
-    """Raise if a row of grade probabilities, float64[N, G+1], is not a distribution."""
-    wrong = ~((grades >= 0).all(axis=1) & (np.abs(grades.sum(axis=1) - 1) <= 1e-6))
+    ``order`` is int64[N], the rows of the frame to which the probabilities belong.
+    """
+    # A product sums short rows several times as fast as `sum`; NaN fails the comparison.
+    wrong = ~(np.abs(grades @ np.ones(grades.shape[1]) - 1) <= 1e-6)
+    if grades.min(initial=0.0) < 0:
+        wrong |= (grades < 0).any(axis=1)
     if wrong.any():
-        row = frame[wrong].iloc[0]
-        such = f"{document_of(row['qid'], row['docno'])}: {grades[wrong][0].tolist()}"
+        first = int(np.argmax(wrong))
+        row = frame.iloc[first if order is None else order[first]]
+        such = f"{document_of(row['qid'], row['docno'])}: {grades[first].tolist()}"
         broken = f"those of {how_many('document', int(wrong.sum()))} are not, such as {such}"
         raise ValueError(f"grade probabilities must be at least 0 and sum to 1; {broken}")
 

@@ -152,33 +152,32 @@ def rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     return np.argsort(key, kind="stable")
 
 
-def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
-    """Raise if a ranker has two documents at one rank, or none at rank 0; warn if it leaves out ranks."""
-    for name, rank in zip(names, ranks, strict=True):
-        listed = rank > 0
-        key = np.sort((query[listed] << 32) + rank[listed] - 1)
-        of, at = key >> 32, key & 0xFFFFFFFF
-        twice = np.flatnonzero((of[1:] == of[:-1]) & (at[1:] == at[:-1]))
-        if len(twice):
-            z = twice[0]
-            raise ValueError(
-                f"run {shown(name)}: query {shown(qids[of[z]])} has more than one document at rank {at[z]}"
-            )
-        place = _position_in_group(of)
-        late = at > place
-        if len(late) and late[place == 0].all():
-            lowest = f"its lowest rank is {at.min()} or more in every query, and ranks begin at 0"
-            raise ValueError(f"run {shown(name)}: {lowest}; subtract {at.min()} from rank_{name}")
-        if late.any():
-            gaps = f"{how_many('row', int(late.sum()), 'is')} below a rank without a document"
-            warnings.warn(f"run {shown(name)}: {gaps}, which counts as not relevant", stacklevel=4)
+def check_ranks(
+    qids: np.ndarray, query: np.ndarray, rank: np.ndarray, name: str, score: np.ndarray | None = None
+) -> None:
+    """Check the ranks of a ranker, int32[N] from 1, and its scores, float64[N], if it has any.
 
-
-def check_scores(query: np.ndarray, rank: np.ndarray, score: np.ndarray, name: str) -> None:
-    """Warn if the scores of a ranker, float64[N], contradict its ranks."""
+    Raise if two documents have one rank, or none has rank 0; warn if ranks are left out, or if scores contradict them.
+    """
+    what = f"run {shown(name)}"
     rows = np.flatnonzero(rank > 0)
-    rows = rows[np.argsort(query[rows] * (np.int64(rank.max(initial=0)) + 1) + rank[rows], kind="stable")]
-    query, score = query[rows], _single(score[rows])
-    if wrong := int(((score[1:] > score[:-1]) & (query[1:] == query[:-1])).sum()):
-        said = f"score_{name} is above that of the rank before in {how_many('row', wrong)}"
-        warnings.warn(f"run {shown(name)}: {said}; the ranks count", stacklevel=4)
+    rows = rows[np.argsort((query[rows] << 32) + rank[rows], kind="stable")]
+    of, at = query[rows], rank[rows] - 1
+    same = of[1:] == of[:-1]
+    twice = same & (at[1:] == at[:-1])
+    if twice.any():
+        z = np.argmax(twice)
+        raise ValueError(f"{what}: query {shown(qids[of[z]])} has more than one document at rank {at[z]}")
+    place = _position_in_group(of)
+    late = at > place
+    if len(late) and late[place == 0].all():
+        lowest = f"its lowest rank is {at.min()} or more in every query, and ranks begin at 0"
+        raise ValueError(f"{what}: {lowest}; subtract {at.min()} from rank_{name}")
+    if late.any():
+        gaps = f"{how_many('row', int(late.sum()), 'is')} below a rank without a document"
+        warnings.warn(f"{what}: {gaps}, which counts as not relevant", stacklevel=4)
+    if score is not None:
+        single = _single(score[rows])
+        if wrong := int(((single[1:] > single[:-1]) & same).sum()):
+            said = f"score_{name} is above that of the rank before in {how_many('row', wrong)}"
+            warnings.warn(f"{what}: {said}; the ranks count", stacklevel=4)

@@ -39,11 +39,11 @@ _PADDED = r"0[0-9]+"  # An id that a spreadsheet makes shorter
 
 def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -> Strays:
     """Find the labels that belong to no document, and documents that lack one, bool[N], which may have been meant."""
-    given = qrels[["qid", "docno"]]
-    joined = given.merge(keys[["qid", "docno"]], how="left", on=["qid", "docno"], indicator=True)
+    given, known = qrels[["qid", "docno"]], keys[["qid", "docno"]]
+    joined = given.merge(known, how="left", indicator=True)
     unknown = given[(joined["_merge"] == "left_only").to_numpy()]
-    _refuse_twins(keys, lacking, given)
-    documents = (frame[["qid", "docno"]].itertuples(index=False, name=None) for frame in (unknown, keys[lacking]))
+    _refuse_twins(known, lacking, given)
+    documents = (frame.itertuples(index=False, name=None) for frame in (unknown, known[lacking]))
     meant = without_zeros(*documents)
     own = unknown["qid"].isin(keys["qid"].unique()).to_numpy()
     number = int(own.sum()) if own.any() else len(meant)
@@ -59,11 +59,11 @@ def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -
 def _refuse_twins(keys: pd.DataFrame, lacking: np.ndarray, given: pd.DataFrame) -> None:
     """Raise if a label of 7 may be meant for 007, which lacks one, in a file none of whose ids has leading zeros."""
     padded = keys["qid"].str.fullmatch(_PADDED) | keys["docno"].str.fullmatch(_PADDED)
-    documents = keys.loc[padded.to_numpy(dtype=bool) & lacking, ["qid", "docno"]]
+    documents = keys[padded.to_numpy(dtype=bool) & lacking]
     if documents.empty or any(given[name].str.fullmatch(_PADDED).any() for name in given):
         return
     short = documents.apply(lambda ids: ids.map(_as_number))
-    meant = short.reset_index().merge(given).merge(keys[["qid", "docno"]])
+    meant = short.reset_index().merge(given).merge(keys)
     if len(meant):
         index, *pair = meant.iloc[0]
         other = document_of(*documents.loc[index])

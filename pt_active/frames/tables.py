@@ -10,7 +10,7 @@ import sys
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -19,28 +19,22 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import Source, naming
 
 
-class Row(NamedTuple):
-    """A row of a table: its number, as a spreadsheet counts, the number of its first line, and its cells."""
-
-    row: int
-    line: int
-    cells: list[str]
-
-
 def read_table(source: Source, separator: str, wanted: tuple[str, ...], quoted: bool = True) -> pd.DataFrame:
     """Read a table, whose first row names the columns. Rows that are wholly blank are left out."""
-    numbers, cells = [], []
-    with closing(_rows(source.text, separator, quoted)) as every:
-        rows = (row for row in every if any(map(str.strip, row.cells)))
-        header = next(rows, None)
-        if header is None:
-            raise ValueError(f"the file is empty; expected a header{f' with {some(wanted)}' if wanted else ''}")
-        names = [name.strip() for name in header.cells]
-        _check_header(names, header, wanted)
-        for row in rows:
-            _check_row(row, names)
-            numbers.append(row.row)
-            cells.append(row.cells)
+    numbers, cells, names = [], [], list[str]()
+    with closing(_rows(source.text, separator, quoted)) as rows:
+        for number, line, row in rows:
+            if not any(map(str.strip, row)):
+                continue
+            if names:
+                _check_row(line, row, names)
+                numbers.append(number)
+                cells.append(row)
+            else:
+                names = [name.strip() for name in row]
+                _check_header(number, names, wanted)
+    if not names:
+        raise ValueError(f"the file is empty; expected a header{f' with {some(wanted)}' if wanted else ''}")
     table = pd.DataFrame(cells, index=numbers, columns=range(len(names)), dtype=object)
     named = [i for i, name in enumerate(names) if name]
     return table[named].set_axis([names[i] for i in named], axis="columns")
@@ -52,35 +46,32 @@ def read_spreadsheet(source: Source, wanted: tuple[str, ...] = ()) -> pd.DataFra
     return read_table(source, separator.group() if separator else ",", wanted)
 
 
-def _check_header(names: list[str], header: Row, wanted: tuple[str, ...]) -> None:
+def _check_header(number: int, names: list[str], wanted: tuple[str, ...]) -> None:
     if missing := some(name for name in wanted if name not in names):
-        got = some(map(_cut, names))
-        raise unfit(f"row {header.row}", f"a header with {some(wanted)}; missing: {missing}", got)
+        raise unfit(f"row {number}", f"a header with {some(wanted)}; missing: {missing}", some(names))
     if twice := [name for i, name in enumerate(names) if name and name in names[:i]]:
-        raise ValueError(f"row {header.row}: the header must name each column once; got {some(twice)} more than once")
+        raise ValueError(f"row {number}: the header must name each column once; got {some(twice)} more than once")
 
 
-def _check_row(row: Row, names: list[str]) -> None:
-    if len(row.cells) != len(names):
-        wanted, got = (f"{some(map(_cut, each))} ({how_many('cell', len(each))}" for each in (names, row.cells))
-        raise unfit(f"line {row.line}", f"{wanted}, as in the header)", f"{got})")
-    for column, (name, cell) in enumerate(zip(names, row.cells, strict=True)):
+def _check_row(line: int, cells: list[str], names: list[str]) -> None:
+    if len(cells) != len(names):
+        wanted, got = (f"{some(each)} ({how_many('cell', len(each))}" for each in (names, cells))
+        raise unfit(f"line {line}", f"{wanted}, as in the header)", f"{got})")
+    for column, (name, cell) in enumerate(zip(names, cells, strict=True)):
         # pandas writes the index of a frame as a first column without a name.
         if not name and cell.strip() and column:
-            raise ValueError(f"line {row.line}: {shown(cell)} in a column that has no name in the header")
+            raise ValueError(f"line {line}: {shown(cell)} in a column that has no name in the header")
 
 
-def _cut(cell: str) -> str:
-    return cell if len(cell) <= 40 else f"{cell[:39]}…"
-
-
-def _rows(text: str, separator: str, quoted: bool) -> Generator[Row, None, None]:
+def _rows(text: str, separator: str, quoted: bool) -> Generator[tuple[int, int, list[str]], None, None]:
+    """The rows of a table, each with its number, as a spreadsheet counts, and the number of its first line."""
     before = csv.field_size_limit(sys.maxsize)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    reader, line = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True), 1
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True)
+    line = 1
     try:
         for number, cells in enumerate(reader, start=1):
-            yield Row(number, line, cells)
+            yield number, line, cells
             line = reader.line_num + 1
     except csv.Error as error:
         if "end of data" in str(error):

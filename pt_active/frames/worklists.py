@@ -30,11 +30,15 @@ FORMAT = "trec"
 TABLE_FORMAT = "csv"  # The format for people who fill in labels in a spreadsheet
 
 
+def _read_trec(source: Source) -> pd.DataFrame:
+    return read_columns(source, QRELS)
+
+
 class Format(NamedTuple):
     """A worklist format."""
 
     write: Callable[[pd.DataFrame], str]  # from an assessments frame to the text of the file
-    read: Callable[[Source], pd.DataFrame] | None = None  # to ``qid, docno, label`` of filled-in lines
+    read: Callable[[Source], pd.DataFrame] = _read_trec  # to ``qid, docno, label`` of filled-in lines
     first_line: re.Pattern[str] = re.compile(r"(?!)")  # A pattern that matches the first line of such a file
     by_query: bool = False  # whether it names queries by their texts, and has no document without a label
 
@@ -88,10 +92,9 @@ def judgments_in(source: Source, check: Callable[[pd.Series], None]) -> pd.DataF
     """
     opening = source.first_line()[:_MAX_OPENING]
     format = next((each for each in FORMATS.values() if each.first_line.match(opening)), FORMATS[FORMAT])
-    read = format.read or _read_trec
     with naming(source):
         try:
-            given = read(source)
+            given = format.read(source)
         except ValueError as error:
             if source.suffixes[-1:] != [".csv"]:
                 raise
@@ -112,11 +115,9 @@ def qids_of_texts(qrels: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
 def _texts_of(documents: pd.DataFrame) -> dict[str, list[str]]:
     """Text → the qids of the queries that have it; a query without a text is known by its qid."""
-    texts: dict[str, list[str]] = {}
-    queries = documents.drop_duplicates("qid").set_index("qid")
-    for qid, text in queries.get("query", pd.Series(queries.index, queries.index)).items():
-        texts.setdefault(str(qid) if pd.isna(text) else str(text).strip(), []).append(str(qid))
-    return texts
+    queries = documents.drop_duplicates("qid").astype({"qid": str})
+    text = queries["query"].fillna(queries["qid"]) if "query" in queries else queries["qid"]
+    return queries["qid"].groupby(text.astype(str).str.strip()).agg(list).to_dict()
 
 
 def _only(qids: list[str], text: str) -> str:
@@ -138,10 +139,6 @@ def _write_trec(worklist: pd.DataFrame) -> str:
             raise ValueError(f"format 'trec' takes no {name} with white space: {wrong}; use another format")
     rows = _with_labels(worklist, UNJUDGED)[list(_JUDGED)].itertuples(index=False, name=None)
     return "".join(f"{qid} 0 {docno} {label}\n" for qid, docno, label in rows)
-
-
-def _read_trec(source: Source) -> pd.DataFrame:
-    return read_columns(source, QRELS)
 
 
 def _write_csv(worklist: pd.DataFrame) -> str:
@@ -195,7 +192,7 @@ FORMATS: dict[str, Format] = {
         _write_opensearch, _read_opensearch, re.compile(r'\s*\{(\s*$|.*"judgmentRatings")'), by_query=True
     ),
     "jsonl": Format(_write_jsonl, _read_jsonl, re.compile(r"\s*\{")),
-    "trec": Format(_write_trec, _read_trec),
+    "trec": Format(_write_trec),
 }
 """The formats by name, in the order in which they are tried on a file. A new format needs a function that writes, one
 that reads, and an entry here."""

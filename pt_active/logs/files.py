@@ -16,7 +16,7 @@ import pandas as pd
 
 from pt_active.frames.checks import shown
 from pt_active.frames.visible import check_visible
-from pt_active.logs.log import DIGITS, NO_NUMBER, SEVERAL, check_columns, check_ids
+from pt_active.logs.frames import DIGITS, NO_NUMBER, SEVERAL, check_columns, check_ids
 
 Files: TypeAlias = "str | Path | Sequence[str | Path]"
 """A file, a pattern such as ``runs/*.parquet``, or several of these."""

@@ -14,8 +14,7 @@ import pandas as pd
 from pt_active.frames.checks import MAX_SEED, how_many, shown, whole_number
 from pt_active.frames.progress import working
 from pt_active.logs.files import FileLog, read_by_duckdb
-from pt_active.logs.frames import DaskLog, SparkLog
-from pt_active.logs.log import DIGITS, NO_NUMBER, SEVERAL, place_of
+from pt_active.logs.frames import DIGITS, NO_NUMBER, SEVERAL, DaskLog, SparkLog, place_of
 from pt_active.sampling.chances import at_most_one
 
 Log = FileLog | DaskLog | SparkLog
@@ -139,11 +138,12 @@ def _log(source: Any, weight: str | Path | None, seed: int) -> AbstractContextMa
     """The log of a source."""
     if isinstance(source, Mapping):
         return read_by_duckdb(source, weight, seed)
-    package, column = type(source).__module__.partition(".")[0], None if weight is None else str(weight)
-    if package in ("dask", "dask_expr"):
-        return nullcontext(DaskLog(source, column, seed))
-    if package == "pyspark":
-        return nullcontext(SparkLog(source, column, seed))
+    column = None if weight is None else str(weight)
+    match type(source).__module__.partition(".")[0]:
+        case "dask" | "dask_expr":
+            return nullcontext(DaskLog(source, column, seed))
+        case "pyspark":
+            return nullcontext(SparkLog(source, column, seed))
     raise TypeError(f"a log is files by ranker, or a frame of Dask or Spark, got {shown(source)}")
 
 

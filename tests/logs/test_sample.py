@@ -17,7 +17,7 @@ import pytest
 from pt_active import ColdGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
 from pt_active.logs import QuerySample, drawn_in_order, inclusion, sample_queries
-from pt_active.logs.log import places
+from pt_active.logs.frames import places
 
 pytest.importorskip("duckdb")
 

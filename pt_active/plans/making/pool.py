@@ -15,7 +15,6 @@ import pyterrier as pt
 from pt_active.frames.checks import agreeing, data_frame, how_many, shown, some
 from pt_active.frames.clocks import keys
 from pt_active.frames.columns import (
-    are_distributions,
     check_grades,
     check_pairs,
     grade_columns,
@@ -28,7 +27,7 @@ from pt_active.frames.columns import (
 )
 from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
-from pt_active.frames.runs import check_ranks, check_scores, rank_order, ranked_run
+from pt_active.frames.runs import check_ranks, rank_order, ranked_run
 from pt_active.frames.visible import check_visible, visible_field
 from pt_active.inference.ties import ROUNDING
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -88,16 +87,15 @@ class Pool:
             )
         order = rank_order(query, ranks)
         query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
-        check_ranks(qids, query, ranks, names)
         for name, rank in zip(names, ranks, strict=True):
-            if f"score_{name}" in frame.columns:
-                check_scores(query, rank, numbers_in(frame, f"score_{name}")[order], name)
+            column = f"score_{name}"
+            score = numbers_in(frame, column)[order] if column in frame.columns else None
+            check_ranks(qids, query, rank, name, score)
         grades = np.empty((len(query), len(columns)))
         for g, column in enumerate(columns):
             grades[:, g] = numbers_in(frame, column)[order]
         docno = texts(frame["docno"])[order]
-        if not are_distributions(grades):
-            check_grades(frame.iloc[order], grades)
+        check_grades(frame, grades, order)
         indptr, rows = np.searchsorted(query, np.arange(len(qids) + 1)), order
         queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(rows[indptr[:-1]])
         queries, seen = queries.reset_index(drop=True), seen_documents(ranks, measure)
