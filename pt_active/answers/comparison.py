@@ -143,13 +143,16 @@ class Answers:
         keys = ["item"] if self.scale.prefers else ["item", "system", *(["run"] if self.runs > 1 else [])]
         given = data_frame("scores", scores, *keys, SCORE).dropna(subset=SCORE)
         given = given.assign(**{name: given[name].map(as_text) for name in keys})
-        known = self._shown() if self.scale.prefers else self.table
-        found = given.merge(known[[*keys, "docno", *(["sign"] if self.scale.prefers else [])]], how="left", on=keys)
+        known = self.table.assign(sign=1)
+        if self.scale.prefers:
+            pairs = self._pairs().rename(columns={"qid": "item"})
+            known = pairs.assign(sign=1 + 2 * pairs[f"rank_{self.systems[0]}"])
+        found = given.merge(known[[*keys, "docno", "sign"]], how="left", on=keys)
         if (lost := found["docno"].isna()).any():
             row = found[lost].iloc[0]
             raise ValueError(f"there is no answer of {', '.join(f'{name} {shown(row[name])}' for name in keys)}")
-        score = found[SCORE] * found["sign"] if self.scale.prefers else found[SCORE]
-        labels = pd.DataFrame({"qid": found["item"], "docno": found["docno"], "label": self.scale.labels(score)})
+        score = self.scale.labels(found[SCORE] * found["sign"])
+        labels = pd.DataFrame({"qid": found["item"], "docno": found["docno"], "label": score})
         labels = labels.drop_duplicates(ignore_index=True)
         if (twice := labels.duplicated(["qid", "docno"])).any():
             raise ValueError(f"item {shown(labels['qid'][twice].iloc[0])}: the same answer has different scores")
@@ -157,12 +160,13 @@ class Answers:
 
     def _check(self, judge: str) -> None:
         low, high = self.scale.low, self.scale.high
-        for item, system, score in self.table[["item", "system", judge]].dropna().itertuples(index=False):
-            if not low - 1e-9 <= score <= high + 1e-9:
-                raise ValueError(
-                    f"item {shown(item)}, system {shown(system)}: {judge} is {score:g}, outside {low:g} to {high:g}; "
-                    "judges and people score on one scale, pass scale="
-                )
+        outside = self.table[(self.table[judge] < low - 1e-9) | (self.table[judge] > high + 1e-9)]
+        if len(outside):
+            item, system, score = outside[["item", "system", judge]].iloc[0]
+            raise ValueError(
+                f"item {shown(item)}, system {shown(system)}: {judge} is {score:g}, outside {low:g} to {high:g}; "
+                "judges and people score on one scale, pass scale="
+            )
 
     def _single(self) -> pd.DataFrame:
         """A row for each answer, with the ranks of the systems that gave it."""
@@ -174,35 +178,23 @@ class Answers:
 
     def _pairs(self) -> pd.DataFrame:
         """A row for each item, which stands for both answers: the system that is shown first ranks it."""
-        shown_, both = self._shown(), self._described()
-        frame = both.drop_duplicates("qid").set_index("qid").loc[shown_["item"]].reset_index()
-        frame["docno"] = shown_["docno"].to_numpy()
-        if "text" in both.columns:
-            frame["text"] = shown_["text"].to_numpy()
-        if "doc_cost" in both.columns:
-            frame["doc_cost"] = both.groupby("qid")["doc_cost"].sum().loc[frame["qid"]].to_numpy()
-        for name, sign in zip(self.systems, (1, -1), strict=True):
-            frame[f"rank_{name}"] = np.where(shown_["sign"] == sign, 0, -1)
-        for name in self.judges:
-            by_system = self.table.pivot(index="item", columns="system", values=name).loc[shown_["item"]].astype(float)
-            apart = by_system[self.systems[0]] - by_system[self.systems[1]]
-            frame[f"judge {name}"] = np.sign(apart.to_numpy()) * shown_["sign"].to_numpy()
-        return frame
-
-    def _shown(self) -> pd.DataFrame:
-        """``item, docno, sign, text`` of each pair; the sign is 1 where the first system's answer is shown first."""
-        first, second = (self.table[self.table["system"] == name].set_index("item") for name in self.systems)
-        items = first.index
-        names = np.column_stack([first["docno"], second.loc[items, "docno"]])
+        described, system = self._described(), self.table["system"]
+        one, other = (described[system == name].set_index("qid") for name in self.systems)
+        other = other.loc[one.index]
         # The hashes of the item and the texts decide which answer comes first, whatever the systems are called.
-        sign = np.where(names[:, 0] <= names[:, 1], 1, -1)
-        docno = [min(pair) + max(pair) for pair in names]
-        frame = pd.DataFrame({"item": items, "docno": docno, "sign": sign})
-        if "answer" in self.table.columns:
-            texts = np.column_stack([first["answer"], second.loc[items, "answer"]]).astype(object)
-            texts[sign < 0] = texts[sign < 0][:, ::-1]
-            frame["text"] = [f"{FIRST}\n{one or ''}\n\n{SECOND}\n{other or ''}" for one, other in texts]
-        return frame
+        turned = one["docno"] > other["docno"]
+        first, second = one.mask(turned, other), other.mask(turned, one)
+        frame = one.assign(docno=first["docno"] + second["docno"])
+        if "text" in frame.columns:
+            texts = (each["text"].fillna("") for each in (first, second))
+            frame["text"] = [f"{FIRST}\n{top}\n\n{SECOND}\n{bottom}" for top, bottom in zip(*texts, strict=True)]
+        if "doc_cost" in frame.columns:
+            frame["doc_cost"] = one["doc_cost"] + other["doc_cost"]
+        for name, hidden in zip(self.systems, (turned, ~turned), strict=True):
+            frame[f"rank_{name}"] = -hidden.astype(np.int64)
+        for name in (name for name in frame.columns if str(name).startswith("judge ")):
+            frame[name] = np.sign(first[name].astype(float) - second[name].astype(float))
+        return frame.reset_index()
 
     def _described(self) -> pd.DataFrame:
         """``qid, docno`` of each answer with what judges read, clusters, costs and judges' scores."""
@@ -220,7 +212,7 @@ class Answers:
         answer = [frame["qid"], frame["docno"]]
         if "cost" in table.columns:
             frame["doc_cost"] = table["cost"].groupby(answer).transform("mean")
-        for name in () if self.scale.prefers else self.judges:
+        for name in self.judges:
             frame[f"judge {name}"] = table[name].groupby(answer).transform("mean")
         return frame
 

@@ -130,7 +130,9 @@ def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
     """Raise if all labels of qrels are equal, but the iterations look like labels."""
     if len(frame) < _MIN_SWAPPED or frame["label"].nunique() > 1:
         return
-    iterations = {fields[1] for line in source.ended.split(b"\n") if (fields := line.split())}
+    lines = (line.replace(b"\t", b" ").split(b" ") for line in source.ended.split(b"\n"))
+    rows = ([field for field in line if field] for line in lines)
+    iterations = {fields[1] for fields in rows if fields}
     if len(iterations) > 1 and all(re.fullmatch(rb"[+-]?[0-9]+", each) for each in iterations):
         said = f"the label {frame['label'].iloc[0]:g} in every line and several iterations: these two columns"
         raise unfit(f"line {frame.index[0]}", QRELS.shape, f"{said} seem to be swapped")

@@ -117,7 +117,7 @@ def _texts_of(documents: pd.DataFrame) -> dict[str, list[str]]:
     """Text → the qids of the queries that have it; a query without a text is known by its qid."""
     queries = documents.drop_duplicates("qid").astype({"qid": str})
     text = queries["query"].fillna(queries["qid"]) if "query" in queries else queries["qid"]
-    return queries["qid"].groupby(text.astype(str).str.strip()).agg(list).to_dict()
+    return {str(name): list(qids) for name, qids in queries["qid"].groupby(text.astype(str).str.strip())}
 
 
 def _only(qids: list[str], text: str) -> str:

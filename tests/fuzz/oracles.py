@@ -113,10 +113,11 @@ def table(data: bytes, separator: str, quoted: bool = True) -> tuple[list[str], 
 
 def worklist(data: bytes) -> Rows | None:
     """``(qid, docno, label)`` of the judged rows of a CSV table, sorted."""
-    found = table(data, ",")
-    if found is None or not {"qid", "docno", "label"} <= set(found[0]):
+    found, wanted = table(data, ","), ("qid", "docno", "label")
+    names = [] if found is None else [name.casefold() for name in found[0]]
+    if found is None or any(names.count(name) != 1 for name in wanted):
         return None
-    at = [found[0].index(name) for name in ("qid", "docno", "label")]
+    at = [names.index(name) for name in wanted]
     rows = [[row[i] for i in at] for row in found[1]]
     if any(not qid.strip() or not docno.strip() for qid, docno, _ in rows):
         return None
