@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from pt_active.inference.ratios import (
     stratified_estimate,
     stratified_mean,
 )
-from pt_active.risk import F1, ZeroOne
+from pt_active.risk import F1, Precision, Recall, ZeroOne
 from pt_active.sampling.draws import allocation, draw_strata, strata_by
 from pt_active.sampling.sample import Sample
 
@@ -103,16 +103,6 @@ def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(variance), abs=1e-12)
 
 
-def test_no_pair_that_counts_leaves_no_ratio_and_one_no_error() -> None:
-    def found(w: np.ndarray):
-        score = Scores(w, w, np.full(3, 0.2), np.full(3, 0.5))
-        return ratio_estimate([score], once(np.ones(3)), plain(3), "regression")
-
-    assert np.isnan(found(np.zeros(3)).value)
-    assert not np.isfinite(found(np.array([0, 1.0, 0])).standard_error)
-    assert found(np.array([0, 1.0, 0])).degrees_of_freedom <= 0
-
-
 @pytest.fixture
 def world() -> tuple[np.ndarray, ...]:
     """Predictions of two, labels, ρ, and p of twelve pairs."""
@@ -140,10 +130,14 @@ def test_the_known_zero_counts_with_its_known_share(world, estimator: str) -> No
 @pytest.mark.parametrize("estimator", estimators_of("pair"))
 def test_a_census_is_exact(world, estimator: str) -> None:
     drawn, p = without(np.ones(12), np.ones(12))
-    for loss in (ZeroOne(), F1()):
+    for loss in (ZeroOne(), Precision(), Recall(), F1()):
         scores = pool_scores(loss, *world[:3], plain(12))
         truth = [s.numerator.sum() / s.weight.sum() for s in scores]
-        assert ratio_estimate(scores[:1], drawn, p, estimator).value == pytest.approx(truth[0], abs=1e-12)
+        for s, expected in zip(scores, truth, strict=True):
+            assert ratio_estimate([s], drawn, p, estimator).value == pytest.approx(expected, abs=1e-12)
+            if loss in (ZeroOne(), Precision()):
+                known = domain_estimate(risk_domain([s], p), drawn, estimator)
+                assert known.value == pytest.approx(expected, abs=1e-12)
         both = ratio_estimate(scores, drawn, p, estimator)
         assert both.value == pytest.approx(truth[0] - truth[1], abs=1e-12)
 
@@ -165,14 +159,6 @@ def test_many_samples_have_the_estimates_of_each(estimator: str, number: int) ->
 
 
 # --- strata ---------------------------------------------------------------------------------------------------------
-
-
-def test_strata_have_equal_mass_along_the_confidence() -> None:
-    confidence = np.random.default_rng(6).normal(size=23)
-    stratum = strata_by(confidence, 5)
-    assert sorted(np.bincount(stratum)) == [4, 4, 5, 5, 5]
-    parts = [confidence[stratum == h] for h in range(5)]
-    assert all(low.max() < high.min() for low, high in pairwise(parts))
 
 
 def test_the_allocation_makes_the_variance_least() -> None:

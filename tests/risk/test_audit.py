@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -295,15 +294,6 @@ def audited(frame: pd.DataFrame, loss: Loss, **options: object) -> tuple[Audit, 
     """An audit of the four judges, and its labels."""
     audit = Audit.create(frame, **({"predictions": FOUR, "loss": loss, "budget": 150, "seed": 1} | options))
     return audit, wanted(audit, frame)
-
-
-def test_it_holds_the_estimates_and_comparisons_of_the_audit(frame) -> None:
-    audit, qrels = audited(frame, F1(), predictions={"poor": "d", "best": "a", "fair": "b"}, budget=80)
-    ranking = audit.rank(qrels, "snis", 0.9)
-    assert {found.name: found for found in ranking.estimates} == audit.estimate(qrels, "snis", 0.9)
-    assert len(ranking.comparisons) == 3
-    for (a, b), found in zip(combinations(ranking.names, 2), ranking.comparisons, strict=True):
-        assert found == audit.compare(qrels, "snis", 0.9, first=a, second=b)
 
 
 @pytest.mark.parametrize("loss", [ZeroOne(), Precision(rel=2)], ids=str)

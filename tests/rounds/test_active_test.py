@@ -256,15 +256,6 @@ def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, messag
         ActiveTest.create(frame, None, measure)
 
 
-def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, Accuracy(), seed=3), ["ori"], size=12)
-    for measure, estimator in ((Recall(), "lur"), (AUC(), "aiipw_ratio")):
-        low, high = test.estimate(labels, measure, estimator).confidence_interval(0.9999)
-        assert 0 <= low < high <= 1, (measure, estimator)
-    wide = test.estimate(labels, Accuracy(), "lur_regression").confidence_interval(0.9999)
-    assert wide.high - wide.low > 1
-
-
 def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_that_count() -> None:
     """Of n labels drawn uniformly, all of them right, Wilson's interval begins at ``n/(n + t²)`` [W]."""
     perfect = PAIRS.assign(label=(PAIRS["grade_1"] > 0.5).astype(int))
@@ -284,12 +275,6 @@ def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_
     noted = beyond.estimate(labels, Precision(), "aiipw_ratio")
     assert noted.confidence_interval().high == 1
     assert "none is an exception; aiipw_ratio assumes that draws" in noted.note
-
-
-def test_few_labels_that_count_make_a_caution() -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, Squared(), seed=3), ["uniform"], size=8)
-    note = test.estimate(labels, Squared(), "lur").note
-    assert "the error is estimated from few pairs, with 7.0 degrees of freedom" in note
 
 
 def test_more_than_is_left_is_drawn_with_a_warning() -> None:
