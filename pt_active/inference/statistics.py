@@ -173,11 +173,6 @@ class Area(PairMeasure):
     def __post_init__(self) -> None:
         check_rel(self.rel)
 
-    @property
-    def name(self) -> str:
-        """The name of the class."""
-        return type(self).__name__
-
     @abstractmethod
     def statistic(self, score: np.ndarray, relevant: np.ndarray) -> Statistic:
         """The area as a function of the labels' weights, for ``P(y ≥ rel)`` and relevances in [0, 1], float64[N]."""
@@ -190,9 +185,6 @@ class Area(PairMeasure):
         """
         check_rel(self.rel, max_grade)
         return max_grade
-
-    def _shown(self) -> dict[str, object]:
-        return ({} if self.rel == 1 else {"rel": self.rel}) | super()._shown()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
 
@@ -46,12 +46,16 @@ class PairMeasure:
         """
         return max_grade
 
-    def __str__(self) -> str:
-        arguments = [f"{key}={value!r}" for key, value in self._shown().items()]
-        return f"{self.name}({', '.join(arguments)})" if arguments else self.name
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        """The arguments that are printed where they are not the usual ones."""
+        return "rel", "slice"
 
-    def _shown(self) -> dict[str, object]:
-        return {} if self.slice is None else {"slice": self.slice}
+    def __str__(self) -> str:
+        usual = {each.name: each.default for each in fields(self)}
+        given = {name: getattr(self, name) for name in self._shown if name in usual}
+        said = ", ".join(f"{name}={value!r}" for name, value in given.items() if value != usual[name])
+        return f"{self.name}({said})" if said else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,9 +264,9 @@ class FMeasure(Loss):
         check_rel(self.rel, max_grade)
         return max_grade
 
-    def _shown(self) -> dict[str, object]:
-        eta = {"eta": self.eta} if self.name == "F" else {}
-        return eta | ({} if self.rel == 1 else {"rel": self.rel}) | super()._shown()
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        return ("eta", *super()._shown) if self.name == "F" else super()._shown
 
 
 Precision = partial(FMeasure, 1.0)
