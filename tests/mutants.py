@@ -217,7 +217,7 @@ bets: the draw weighted as if all units were left [test_bets]
 bets: what is known does not enter the sum [test_bets]
     base = expected + _so_far(error, draws) => base = expected + 0 * _so_far(error, draws)
 bets: the cap of the mirrored bets from the wrong side [test_bets]
-    best=-self.worst, => best=-self.best,
+    "high": self.low, "best": self.worst, => "high": self.low, "best": self.best,
 bets: the worst draw of the unit drawn, not of all that are left [test_bets]
     np.maximum.accumulate(most[::-1])[::-1] * self.left => most * self.left
 bets: a draw can lose more than everything [test_bets]
@@ -400,7 +400,7 @@ order of documents: later rounds come among the earlier [plans/answers/test_gaps
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
     np.argsort(place[order], kind => np.argsort(pool.query_of_document[order], kind
 sequence: waits for a document that is judged [test_sequence answers/test_status]
-    lacking = wanted[self.label[wanted] < 0] => lacking = wanted[:1]
+    lacking = wanted[~has[wanted]] => lacking = wanted[:1]
 sequences: what is drawn is paid again [test_looks]
     - prices.spent(drawn)).sum() => ).sum()
 parts: the first parts are as probable as the whole [test_parts]

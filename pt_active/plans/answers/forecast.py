@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -64,10 +65,7 @@ class Forecast:
     per_query: float  # The cost of opening a query
     settings: Mapping[str, RoundSettings] = field(default_factory=dict)  # Design → how it samples, if that is known
     seed: int = 0  # Seed of Monte Carlo, for measures that need it
-    _gains: dict[str, np.ndarray] = field(init=False, default_factory=dict, repr=False, compare=False)
-    _curves: dict[Method, tuple[ErrorCurve, np.ndarray]] = field(
-        init=False, default_factory=dict, repr=False, compare=False
-    )
+    _kept: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, tables: PlanTables) -> Forecast:
@@ -84,11 +82,6 @@ class Forecast:
         return self.pool.moments(self.measure, seed=self.seed)
 
     @cached_property
-    def uniform_moments(self) -> Moments:
-        """Moments of the measure under uniform grades."""
-        return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
-
-    @cached_property
     def graded(self) -> GradedPool:
         """The pool as documents are drawn from it."""
         return graded_pool(self.pool, self.measure, self.per_query)
@@ -96,9 +89,9 @@ class Forecast:
     def document_gain(self, drawing: str | None = None) -> np.ndarray:
         """float64[N], ``p² E δ²`` of each document under the model, computed once for each drawing."""
         drawing = drawing or self.graded.usual_drawing
-        if drawing not in self._gains:
-            self._gains[drawing] = expected_gain(self.graded, drawing, self.seed)
-        return self._gains[drawing]
+        if drawing not in self._kept:
+            self._kept[drawing] = expected_gain(self.graded, drawing, self.seed)
+        return np.asarray(self._kept[drawing])
 
     @cached_property
     def common_gain(self) -> np.ndarray:
@@ -113,11 +106,12 @@ class Forecast:
 
     def distribution(self, method: Method) -> np.ndarray:
         """float64[m], q of a design of queries, with its settings or the usual ones."""
-        own = self.settings.get(method.design)
-        uniform = self.uniform_moments if needs_uniform_grades(method.design) else None
-        defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
-        cost, weight = self.pool.query_cost, self.pool.query_weight
-        return sampling_distribution(method.design, self.moments, cost, weight, defensive, uniform, pairs=pairs)
+        pool, uniform = self.pool, None
+        if needs_uniform_grades(method.design):
+            uniform = pool.moments(self.measure, uniform_grades=True, seed=self.seed)
+        own = self.settings.get(method.design, RoundSettings(method.design, DEFENSIVE_SHARE))
+        about = method.design, self.moments, pool.query_cost, pool.query_weight, own.defensive, uniform
+        return sampling_distribution(*about, pairs=own.pairs)
 
     def sizes(self, method: Method) -> DocumentSizes:
         """The sizes of the documents for a way to draw them, with its settings or the usual ones."""
@@ -126,10 +120,11 @@ class Forecast:
 
     def curve(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
         """The errors of a method at each budget, as the model expects them; computed once."""
-        if method not in self._curves:
+        if method not in self._kept:
             of = self._curve_of_documents if method.of_documents else self._curve_of_queries
-            self._curves[method] = of(method)
-        return self._curves[method]
+            self._kept[method] = of(method)
+        curve, gain = self._kept[method]
+        return curve, gain
 
     @cached_property
     def by_contrast(self) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate, product
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -27,10 +25,10 @@ from pt_active.inference.stopping.looks import (
 )
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
-from pt_active.plans.answers.sequence import UnitSequence, everything_of, sequence_of
+from pt_active.plans.answers.sequence import UnitOrder, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.parts import in_parts, rounds_of_parts
-from pt_active.plans.making.queries import has_order, place_of
+from pt_active.plans.making.queries import has_order
 from pt_active.relevance.measures import has_rank_form
 
 _MAX_COMPLETIONS = 32
@@ -138,7 +136,7 @@ class Question:
         return self.level * (SHARE_OF_LABELS if self.queries == NEW else 1)
 
 
-def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitSequence | Rounds:
+def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitOrder:
     """The units of a plan as they become judged, which all its rankers and pairs share."""
     if question.looks == ALWAYS:
         return sequence_of(tables, label, question.measure, question.bridged)
@@ -146,67 +144,37 @@ def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitSe
         return PartsInOrder(tables, label, question.bridged)
     if has_order(tables) or not tables.rounds:
         return sequence_of(tables, label, tables.measure, bridged=False)
-    return Rounds(tables, label, bridged=False)
+    return Rounds(tables, label)
 
 
-class Rounds:
-    """Rounds of documents, each with those before it; or the parts of the only one, which are rounds of their own.
-
-    They count once they are judged as a whole, in their order; all rankers and pairs of a plan share them.
+class Rounds(UnitOrder):
+    """Rounds of documents, which count in their order, once they are judged as a whole.
 
     Attributes:
-        samples: The rounds of which each sample consists.
-        documents: bool[n, N], which documents they have.
-        spent: float64[n], what they cost.
-        reach: How many of them count.
-        open: How many of these have gaps.
+        samples: The rounds that are judged with each.
     """
 
     unit = "round"
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool) -> None:
-        self.tables, self.label = tables, label
-        self.samples = self._samples()
-        self.documents = np.array([judged_before(each) for each in self.samples])
-        self.spent = np.array([sum(each.sample.spent for each in some) for some in self.samples])
-        # The one with gaps, documents before the last part with labels, counts if few sets of labels complete it, since
-        # all of these are tried.
-        lacking = self.documents & (label < 0)
-        begun = int(np.argmax((self.documents & (label >= 0)).sum(axis=1)))
-        gaps = lacking[begun - 1] if bridged and begun else np.zeros(len(label), dtype=bool)
-        number, sets = lacking.sum(axis=1), (tables.pool.max_grade + 1.0) ** lacking.sum(axis=1)
-        self.reach = int((~(lacking & ~gaps).any(axis=1) & (sets <= _MAX_COMPLETIONS)).sum())
-        self.open = int(np.count_nonzero(np.diff(number[: self.reach], prepend=0)))
+    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool = False) -> None:
+        self.samples = self._samples(tables)
+        so_far = np.array([judged_before(each) for each in self.samples])
+        ends, self.number = so_far.sum(axis=1), so_far.argmax(axis=0)
+        order = np.flatnonzero(so_far[-1])
+        order = order[np.argsort(self.number[order], kind="stable")]
+        spent = [sum(each.sample.spent for each in some) for some in self.samples]
+        super().__init__(tables, label, bridged, order, ends, np.diff(spent, prepend=0.0), len(ends))
 
-    def _samples(self) -> list[list[Round]]:
-        return list(accumulate([each] for each in self.tables.rounds))
+    def _samples(self, tables: PlanTables) -> list[list[Round]]:
+        return list(accumulate([each] for each in tables.rounds))
 
-    def named(self, number: int) -> str:
-        """One in words."""
-        return f"{self.unit} {number + 1}"
-
-    @cached_property
-    def counts(self) -> dict[str, Any]:
-        """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
-        drawn, judged = len(self.spent), self.reach - self.open
-        has, whole = self.label >= 0, self.documents[: self.reach].any(axis=0)
-        unpaid = float(self.tables.pool.document_cost[whole & ~has].sum())
-        return {
-            "unit": self.unit,
-            "n_judged": int((whole & has).sum()),
-            "left_out": int((self.documents[-1] & ~whole & has).sum()),
-            "judged": judged,
-            "open": self.open,
-            "drawn": drawn,
-            "waiting": self.named(judged) if judged < drawn else None,
-            "spent": float(self.spent[self.reach - 1]) - unpaid if self.reach else 0.0,
-            "budget": float(self.spent[-1]),
-            "everything": everything_of(self.tables),
-        }
+    def named(self, document: int) -> str:
+        """The round or part of a document, in words."""
+        return f"{self.unit} {self.number[document] + 1}"
 
 
 class PartsInOrder(Rounds):
-    """The parts of the only round of a plan, with a look after each."""
+    """The parts of the only round of a plan, which are rounds of their own, with a look after each."""
 
     unit = "part"
 
@@ -219,17 +187,25 @@ class PartsInOrder(Rounds):
         with np.errstate(divide="ignore"):
             self.time = (unit if unit > 0 else 1.0) / np.maximum(expected, 0.0)
 
-    def _samples(self) -> list[list[Round]]:
-        return [[each] for each in rounds_of_parts(self.tables)]
+    def _samples(self, tables: PlanTables) -> list[list[Round]]:
+        return [[each] for each in rounds_of_parts(tables)]
 
-    def named(self, number: int) -> str:
-        """A part in words, or the first document that it lacks."""
-        if self.open == 0:
-            return super().named(number)
-        pool, place = self.tables.pool, place_of(self.tables)
-        rows = np.flatnonzero(self.documents[self.reach - 1] & (self.label < 0))
-        gap = rows[np.argmin(place[rows])]
-        return f"document {pool.docno[gap]} of query {pool.qids[pool.query_of_document[gap]]}"
+    def _counting(self, bridged: bool) -> np.ndarray:
+        """bool[T]; those with gaps, which lack labels although the next part has some, count with all that they may be.
+
+        Few sets of labels must complete them, since all of these are tried.
+        """
+        whole = super()._counting(bridged=False)
+        if not bridged:
+            return whole
+        later = np.r_[(self.documents > self.lacking)[1:], False]
+        begun = np.logical_or.accumulate(later[::-1])[::-1]
+        sets = (self.tables.pool.max_grade + 1.0) ** np.cumsum(self.lacking)
+        return np.logical_and.accumulate((begun | (self.lacking == 0)) & (sets <= _MAX_COMPLETIONS))
+
+    def named(self, document: int) -> str:
+        """The part of a document in words; the document itself if parts with gaps count."""
+        return self.document(document) if self.open else super().named(document)
 
     def looks(self, question: Question) -> tuple[Looks, Looks]:
         """The looks so far and those to come.
@@ -243,9 +219,9 @@ class PartsInOrder(Rounds):
                 self._found[size, contrast] = self._inferences(size, contrast, question.measure)
         several = [self._found[size, contrast] for size in sizes]
         low, high = (np.array([of(each, axis=0) for each in several]).reshape(-1, 3) for of in (np.min, np.max))
-        unknown = np.full(len(self.spent) - self.reach, np.nan)
+        unknown = np.full(PLANNED_LOOKS - self.reach, np.nan)
         every = Looks(
-            cost=self.spent,
+            cost=self.spent[1:],
             time=self.time,
             value=np.r_[(low[:, 0] + high[:, 0]) / 2, unknown],
             standard_error=np.r_[high[:, 1], unknown],
@@ -258,7 +234,7 @@ class PartsInOrder(Rounds):
     def _critical(self, alpha: float) -> np.ndarray:
         """float64[L], the critical values; infinite at few labels, and where nothing is left to chance."""
         share = np.arange(1, PLANNED_LOOKS + 1) / PLANNED_LOOKS
-        looked = np.isfinite(self.time) & ((self.documents.sum(axis=1) >= MIN_LABELS) | (share == 1))
+        looked = np.isfinite(self.time) & ((self.ends >= MIN_LABELS) | (share == 1))
         critical = np.full(PLANNED_LOOKS, np.inf)
         if looked.any():
             critical[looked] = spending_boundary(share[looked], self.time[looked], alpha)
@@ -266,8 +242,9 @@ class PartsInOrder(Rounds):
 
     def _inferences(self, parts: int, contrast: Contrast, measure: irm.Measure) -> np.ndarray:
         """float64[C, 3]: estimate, error and degrees of freedom with each set of labels that completes first parts."""
-        documents = self.documents[parts - 1]
-        label, rows = np.where(documents, self.label, -1), np.flatnonzero(documents & (self.label < 0))
+        first = self.order[: self.ends[parts - 1]]
+        rows, label = np.sort(first[self.label[first] < 0]), np.full(len(self.label), -1)
+        label[first] = self.label[first]
         how, found = How(measure, ESTIMATOR, replays=False), []
         for number, grades in enumerate(product(range(self.tables.pool.max_grade + 1), repeat=len(rows))):
             label[rows] = grades

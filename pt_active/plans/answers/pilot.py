@@ -105,26 +105,22 @@ class Pilot:
         return (PRIOR_QUERIES + shown * ratio) / (PRIOR_QUERIES + shown) if np.isfinite(ratio) else 1.0
 
     def shown(self, method: Method, gain: np.ndarray, of_documents: Callable[[], np.ndarray]) -> float:
-        """The variance of a method's units that the labels show over the one that the model expects; NaN if unknown."""
+        """The variance of a method's units that the labels show over the one that the model expects; NaN if unknown.
+
+        ``gain`` is float64[m] for whole queries, float64[N] for documents; ``of_documents`` computes the latter.
+        """
         if method.of_documents:
             return self.of_documents(method.design, method.estimator, gain)
-        return self.of_queries(method.estimator, gain, of_documents())
-
-    def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
-        """The variance of whole queries that the labels show over the one that the model expects; NaN if that is 0.
-
-        Shapes: gain float64[m], documents float64[N].
-        """
         judged = self.judged
         if isinstance(judged, JudgedDocuments):
-            return self._of_labels(documents)
+            return self._of_labels(of_documents())
         sample, p = judged.sample, judged.pool_weight
         if not sample.repeated and (sample.expected >= 1).all():
             # A census has no sampling error; with replacement the residuals still show the variance.
             sample = replace(sample, repeated=True)
         share = sample.importance(p) / (sample.count @ sample.importance(p))
         expected = float((sample.count * share**2 * sample.left) @ (sample.of(gain) / sample.of(p) ** 2))
-        kind = estimator_named(estimator)
+        kind = estimator_named(method.estimator)
         means = [
             kind.weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts
         ]

@@ -33,21 +33,21 @@ RANGE_VARIANCE = 1e-3
 """Share of its squared range that is added to the variance of each unit, so that none counts as certain."""
 
 
-class UnitSequence(ABC):
-    """The units of a plan in the order in which they come, with the labels so far. Subclasses know the kind of unit.
+class UnitOrder(ABC):
+    """The units of a plan in the order in which they come, and how far they are judged.
 
     Attributes:
         tables: The plan.
         label: int64[N], the labels so far; -1 where there is none.
         order: int64[n], the documents in their order.
-        ends: int64[T], how many of them have come with each draw; ``documents`` is how many come with it alone.
-        cost: float64[T], what each draw costs.
-        drawn: How many draws the plan asks for.
-        complete: bool[T], which draws are judged and count.
-        judged: The number of these; ``reach`` is that of all draws up to the last of them.
-        open: The number of draws that are not judged although later ones are.
-        spent: float64[T+1], what draws cost before the first and up to each if all are judged.
-        paid: float64[T+1], what those that are judged cost.
+        ends: int64[T], how many of them have come with each unit; ``documents`` is how many come with it alone.
+        cost: float64[T], what each unit costs.
+        drawn: How many units the plan asks for.
+        complete: bool[T], which units count; all their documents have labels, but in parts with gaps.
+        open: The number of units with gaps although they count, or later ones do.
+        reach: The number of units up to the last that counts; ``judged`` are those of them without a gap.
+        spent: float64[T+1], what units cost before the first and up to each if all are judged.
+        paid: float64[T+1], what those that count cost.
     """
 
     unit: str
@@ -65,43 +65,59 @@ class UnitSequence(ABC):
         self.tables, self.label = tables, label
         self.order, self.ends, self.cost, self.drawn = order, ends, cost, drawn
         self.documents = np.diff(ends, prepend=0)
-        lacking = np.r_[0, np.cumsum(label[order] < 0)][ends]
-        judged = (np.diff(lacking, prepend=0) == 0) & (np.arange(len(ends)) < drawn)
-        self.complete = judged if bridged else np.logical_and.accumulate(judged)
-        self.judged = int(self.complete.sum())
-        self.reach = int(np.flatnonzero(self.complete)[-1]) + 1 if self.judged else 0
-        self.open = self.reach - self.judged
+        # int64[T], how many documents of each unit have no label
+        self.lacking = np.diff(np.r_[0, np.cumsum(label[order] < 0)][ends], prepend=0)
+        self.complete = self._counting(bridged)
+        reached = np.flatnonzero(self.complete)
+        self.reach = int(reached[-1]) + 1 if len(reached) else 0
+        self.open = int((self.lacking[: self.reach] > 0).sum())
+        self.judged = self.reach - self.open
         self.spent = np.r_[0.0, np.cumsum(cost)]
         self.paid = np.r_[0.0, np.cumsum(np.where(self.complete, cost, 0.0))]
+
+    def _counting(self, bridged: bool) -> np.ndarray:
+        """bool[T], which units count; ``bridged`` says whether those do that come after one with gaps."""
+        judged = (self.lacking == 0) & (np.arange(len(self.ends)) < self.drawn)
+        return judged if bridged else np.logical_and.accumulate(judged)
 
     @cached_property
     def counts(self) -> dict[str, Any]:
         """The fields of `Status` from ``unit`` to ``budget``, and ``everything``."""
-        wanted = self.order[: self.ends[self.drawn - 1] if self.drawn else 0]
+        has, wanted = self.label >= 0, self.order[: self.ends[self.drawn - 1] if self.drawn else 0]
         used = self.order[np.repeat(self.complete, self.documents)]
-        lacking = wanted[self.label[wanted] < 0]
+        lacking = wanted[~has[wanted]]
+        unpaid = self.tables.pool.document_cost[used[~has[used]]].sum()
         return {
             "unit": self.unit,
-            "n_judged": len(used),
-            "left_out": int((self.label[np.setdiff1d(wanted, used)] >= 0).sum()),
+            "n_judged": int(has[used].sum()),
+            "left_out": int(has[np.setdiff1d(wanted, used)].sum()),
             "judged": self.judged,
             "open": self.open,
             "drawn": self.drawn,
             "waiting": self.named(lacking[0]) if len(lacking) else None,
-            "spent": float(self.paid[-1]),
+            "spent": float(self.paid[-1] - unpaid),
             "budget": float(self.spent[self.drawn]),
             "everything": everything_of(self.tables),
         }
+
+    @abstractmethod
+    def named(self, document: int) -> str:
+        """The unit of a document, in words."""
+
+    def document(self, document: int) -> str:
+        """A document in words."""
+        pool = self.tables.pool
+        return f"document {pool.docno[document]} of query {pool.qids[pool.query_of_document[document]]}"
+
+
+class UnitSequence(UnitOrder):
+    """Units of which each was drawn from those that were left. Subclasses know what they contribute."""
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
         """What the judged units say about a contrast, and bets that do not depend on the order to come."""
         units = self.units(contrast)
         value, least, most = self.contributions(contrast, units)
         return Proof(units.judged(value, self.reach, least, most), units, self.stakes(units, alpha))
-
-    @abstractmethod
-    def named(self, document: int) -> str:
-        """The unit of a document, in words."""
 
     @abstractmethod
     def units(self, contrast: Contrast) -> Units:
@@ -187,8 +203,7 @@ class _Documents(UnitSequence):
         super().__init__(tables, label, bridged, found.order, ends, np.diff(found.spent, prepend=0.0), drawn)
 
     def named(self, document: int) -> str:
-        pool = self.tables.pool
-        return f"document {pool.docno[document]} of query {pool.qids[pool.query_of_document[document]]}"
+        return self.document(document)
 
     @cached_property
     def _seen(self) -> DocumentPool:

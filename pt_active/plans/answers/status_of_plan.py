@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,10 +32,10 @@ from pt_active.plans.answers.labelled_plan import (
     points_so_far,
     worst_case,
 )
-from pt_active.plans.answers.looks import PartsInOrder, Question, Rounds, growing
+from pt_active.plans.answers.looks import PartsInOrder, Question, growing
 from pt_active.plans.answers.promises import JUDGES_APART, LABELS_RIGHT, assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.answers.sequence import UnitSequence
+from pt_active.plans.answers.sequence import UnitOrder, UnitSequence
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import PlanTables
@@ -97,64 +97,70 @@ def states(
         **sample.counts,
         **(known or {}),
     }
+    pairs = list(zip(questions, points, strict=True))
+    pairs = bar(pairs, "comparing", unit="pair", delay=1, leave=False, shown=len(pairs) > 1)
     if not isinstance(sample, UnitSequence) or asked.looks is None:
-        pairs = bar(list(zip(questions, points, strict=True)), "comparing", unit="pair", delay=1, leave=False)
-        return [_by_looks(sample, each, point, about, records) for each, point in pairs]
+        return [_both(sample, each, point, about, _by_looks(sample, each, records)) for each, point in pairs]
     proofs = [sample.proof(each.contrast, each.level) for each in questions]
     verdicts: list[Verdict | None] = [None] * len(proofs)
     if others and asked.queries == THESE:
         verdicts = [*pair_verdicts(proofs, 1 - asked.confidence)]
-    several = zip(questions, points, proofs, verdicts, strict=True)
-    return [_by_bets(sample, each, point, proof, verdict, about) for each, point, proof, verdict in several]
+    found = zip(pairs, proofs, verdicts, strict=True)
+    return [
+        _both(sample, each, point, about, _by_bets(sample, each, proof, verdict))
+        for (each, point), proof, verdict in found
+    ]
 
 
-def _by_bets(
-    sequence: UnitSequence,
-    question: Question,
-    point: Point,
-    proof: Proof,
-    of_pairs: Verdict | None,
-    about: dict[str, Any],
-) -> Status:
-    """The state at any time by bets, with that for the other queries beside it if these are known."""
-    status = None
+Answering: TypeAlias = Callable[[Question, Point], dict[str, Any]]
+"""From a question and the estimate to the fields of `Status` on the interval, the verdict and what is foreseen."""
+
+
+def _both(sample: UnitOrder, question: Question, point: Point, about: dict[str, Any], answer: Answering) -> Status:
+    """The state for the queries that are meant, with that for the others beside it if these are known."""
+    names, status = sample.tables.pool.names, None
+    about = about | {
+        "first": names[question.pair[0]],
+        "second": names[question.pair[1]] if question.compared else None,
+    }
     for asked, at in ((question.turned, point.beside), (question, point)):
         if at is None:
             continue
-        verdict = of_pairs if asked is question and not at.refusal else None
-        if verdict is None:
-            verdict = verdict_of(proof, asked.goal, asked.alpha, at.apart)
-        settled = verdict.resolution is not None
-        fields = {
-            "resolution": verdict.resolution,
-            "resolved_at": float(sequence.paid[verdict.at]) if settled else None,
-            "low": verdict.low,
-            "high": verdict.high,
-            "e_value": verdict.e_value,
-            "overturned": verdict.overturned,
-            "next_look": sequence.judged + 1 if sequence.judged < sequence.drawn else None,
-        }
-        if settled:
-            fields |= {"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0}
-        elif asked is question and question.pairs == 1 and not at.refusal:
-            fields |= _foreseen(sequence, asked, at, proof, verdict)
-        status = Status(**(about | _of(sequence, asked, at) | fields), beside=status)
+        if asked.looks is None and at.refusal in (TOO_FEW, UNTOLD):
+            at = replace(at, apart=0.0, refusal="")
+        if asked.looks != ALWAYS:
+            at = replace(at, refusal=at.refusal or at.unusable)
+        fields = answer(asked, at)
+        if fields.get("resolution"):
+            fields = {"chance": 1.0, "further": 0.0} | fields
+        status = Status(
+            **(about | fields),
+            value=at.value,
+            standard_error=at.standard_error,
+            population=at.population,
+            apart=at.apart,
+            refusal=at.refusal,
+            beside=status,
+        )
     assert status is not None
     return status
 
 
-def _of(sample: UnitSequence | Rounds, question: Question, point: Point) -> dict[str, Any]:
-    """The fields of `Status` on who is compared, on the estimate and on the queries."""
-    names = sample.tables.pool.names
-    return {
-        "first": names[question.pair[0]],
-        "second": names[question.pair[1]] if question.compared else None,
-        "value": point.value,
-        "standard_error": point.standard_error,
-        "population": point.population,
-        "apart": point.apart,
-        "refusal": point.refusal,
-    }
+def _by_bets(sequence: UnitSequence, question: Question, proof: Proof, of_pairs: Verdict | None) -> Answering:
+    """The answer at any time; for pairs of many, that of all together for the queries that are meant."""
+
+    def answer(asked: Question, point: Point) -> dict[str, Any]:
+        meant = asked is question and not point.refusal
+        verdict = of_pairs if meant else None
+        if verdict is None:
+            verdict = verdict_of(proof, asked.goal, asked.alpha, point.apart)
+        fields = {name: getattr(verdict, name) for name in ("resolution", "low", "high", "e_value", "overturned")}
+        fields["next_look"] = sequence.judged + 1 if sequence.judged < sequence.drawn else None
+        if verdict.resolution is not None:
+            return fields | {"resolved_at": float(sequence.paid[verdict.at]), "more": 0.0, "more_high": 0.0}
+        return fields | (_foreseen(sequence, asked, point, proof, verdict) if meant and asked.pairs == 1 else {})
+
+    return answer
 
 
 def _foreseen(
@@ -184,39 +190,22 @@ def _foreseen(
     }
 
 
-def _by_looks(
-    sample: UnitSequence | Rounds,
-    question: Question,
-    point: Point,
-    about: dict[str, Any],
-    records: pd.DataFrame | None,
-) -> Status:
-    """The state by looks that rest on normal approximations: at the end, or after each part."""
+def _by_looks(sample: UnitOrder, question: Question, records: pd.DataFrame | None) -> Answering:
+    """The answer by looks that rest on normal approximations: at the end, or after each part."""
     result: Estimate | Comparison | None = None
-    if question.looks is None and about["judged"] == about["drawn"]:
+    if question.looks is None and sample.judged == sample.drawn:
         result = at_the_end(sample.tables, sample.label, question.contrast, question.how, records)
-    beside = None if result is None else result.beside
-    status = None
-    for asked, at, found in ((question.turned, point.beside, beside), (question, point, result)):
-        if at is None:
-            continue
-        if asked.looks is None and at.refusal in (TOO_FEW, UNTOLD):
-            at = replace(at, apart=0.0, refusal="")
-        at = replace(at, refusal=at.refusal or at.unusable)
+
+    def answer(asked: Question, point: Point) -> dict[str, Any]:
         if isinstance(sample, PartsInOrder) and asked.looks is not None:
-            fields = _after_parts(sample, asked, at.apart)
-        elif found is None:
-            fields = {"next_look": about["drawn"]}
-        else:
-            fields = _at_the_end(sample, asked, found)
-        if fields.get("resolution"):
-            fields |= {"chance": 1.0, "further": 0.0}
-        status = Status(**(about | _of(sample, asked, at) | fields), beside=status)
-    assert status is not None
-    return status
+            return _after_parts(sample, asked, point.apart)
+        found = result if asked is question or result is None else result.beside
+        return {"next_look": sample.drawn} if found is None else _at_the_end(sample, asked, found)
+
+    return answer
 
 
-def _at_the_end(sample: UnitSequence | Rounds, question: Question, result: Estimate | Comparison) -> dict[str, Any]:
+def _at_the_end(sample: UnitOrder, question: Question, result: Estimate | Comparison) -> dict[str, Any]:
     """The fields of `Status` by one look, once everything is judged."""
     (low, high), spent = result.confidence_interval(), sample.counts["budget"]
     seen = _verdict(question, np.array([low]), np.array([high]), [spent])
@@ -233,7 +222,7 @@ def _after_parts(sample: PartsInOrder, question: Question, apart: float) -> dict
     The truth may lie ``apart`` from that of the pool's queries.
     """
     past, coming = sample.looks(question)
-    seen: dict[str, Any] = {"next_look": sample.reach + 1 if sample.reach < len(sample.spent) else None}
+    seen: dict[str, Any] = {"next_look": sample.reach + 1 if sample.reach < sample.drawn else None}
     if not len(past.value):
         return seen
     half = past.half_width + apart

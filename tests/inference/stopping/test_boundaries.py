@@ -20,7 +20,6 @@ from pt_active.inference.stopping.looks import (
     prospect,
     spending_boundary,
 )
-from pt_active.sampling.draws import draw_priorities, prefixes
 
 WINNER = Goal.of(None)
 
@@ -64,21 +63,6 @@ def test_widths_are_t_quantiles_of_the_same_tail() -> None:
     found = half_widths(np.full(5, 3.0), error, np.array([7.0, np.inf, 0.0, 5.0, -1.0]))
     expected = 2 * stats.t.isf(stats.norm.sf(3.0), 7)
     assert found == pytest.approx([expected, 6.0, np.inf, np.inf, np.inf])
-
-
-def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
-    """By simulation of the priority samples that plans draw."""
-    rng, repetitions = np.random.default_rng(4), 40_000
-    q = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05])
-    terms = q * np.array([1.0, 2.0, 0.5, 1.5, 1.0, 3.0, 0.2])
-    priority = draw_priorities(q, repetitions, rng)
-    early, late = (
-        (sample.count * terms[sample.rows] / sample.expected).sum(axis=1)
-        for sample in prefixes(priority, q, np.ones(7), [3, 5])
-    )
-    product_of = (early - terms.sum()) * (late - terms.sum()) - (late - terms.sum()) ** 2
-    assert abs(product_of.mean()) <= 3 * product_of.std() / np.sqrt(repetitions)
-    assert late.mean() == pytest.approx(terms.sum(), abs=3 * late.std() / np.sqrt(repetitions))
 
 
 def test_verdicts() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from pt_active.inference.estimators import Controls, horvitz_thompson
 from pt_active.inference.stopping.error_curve import ErrorCurve, t_power
-from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, clipping_factor, successive_factor
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.draws import priorities
 
 SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
@@ -64,19 +64,6 @@ def test_a_budget_pays_for_the_queries_that_are_expected_to_be_opened(drawing):
     assert found.total == pytest.approx(COST.sum() + 3 * 0.7)
     assert found.chance(found.total) == pytest.approx(np.ones(5))
     assert ErrorCurve.of_documents(*(x[:0] for x in parts), 0.7, drawing).total == 0
-
-
-@given(
-    st.lists(st.tuples(st.floats(0.01, 10), st.floats(0.01, 5)), min_size=1, max_size=8),
-    st.floats(1e-6, 0.999),
-)
-@settings(max_examples=60)
-def test_probabilities_cost_the_budget(units, share):
-    size, cost = np.array(units).T
-    budget = share * cost.sum()
-    factor = clipping_factor(size, cost, budget)
-    assert cost @ np.minimum(1, factor * size) == pytest.approx(budget)
-    assert cost @ -np.expm1(-successive_factor(size, cost, budget) * size) == pytest.approx(budget, rel=1e-8)
 
 
 @pytest.mark.parametrize(("share", "apart"), [(0.1, False), (0.5, True)])

@@ -117,16 +117,6 @@ def test_free_queries_make_the_floor_half_of_the_error_and_are_never_fewer_than_
     assert large.cheapest(narrow(0.05), 0.0)[0].topics == 5000
 
 
-def test_five_queries_of_which_one_is_heavy():
-    """Degrees of freedom of the heavy query's weight, 2.125 of 5, and as many as it takes."""
-    pool = NewQueriesCurve(queries(), 0.3, 1 / (0.25 + 0.03 + 0.04) - 1, 5)
-    enough, budget = pool.cheapest(narrow(0.5), 2.0)
-    assert enough.at(budget).half_width(0.95) <= 0.5
-    assert enough.floor < 0.5 / 1.96
-    half_width = np.sqrt(0.3) * stats.t.ppf(0.975, pool.degrees)
-    assert pool.at(pool.total).half_width(0.95) == pytest.approx(half_width)
-
-
 def test_too_many_queries_are_refused():
     with pytest.raises(ValueError, match="more than 10,000,000 queries would be needed"):
         even().cheapest(narrow(1e-6), 1.0)

