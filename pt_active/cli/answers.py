@@ -33,7 +33,6 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
 from pt_active.plans.answers.pairwise import PairStatus
-from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.queries import has_order
@@ -68,11 +67,11 @@ def status(
     labelled = labels.read()
     plan, looks = labelled.plan, look.of(labelled.plan)
     words = given_words(**asked.pair, queries=asked.queries)
-    several = len(plan.rankers) > 2 and asked.pair == Asked().pair
-    alone = len(plan.rankers) == 1 and look.margin is None
-    if measure is not None or alone or (looks is None and several):
+    ranked = looks is None and len(plan.rankers) > 2 and asked.pair == Asked().pair
+    if measure is not None or ranked or (len(plan.rankers) == 1 and look.margin is None):
+        content, text, _ = _at_the_end(labelled, asked, measure)
         hint = "" if measure is not None else f"All of it on one page:\n  {_page_of(labels, *words)}"
-        return _with_agreement(_of_results(*_at_the_end(labelled, asked, measure), hint), labelled)
+        return _with_agreement(Answer(content, text, hint), labelled)
     about: dict[str, Any] = {**asked.pair, **asked.fields, "missing": asked.missing, "records": labelled.records}
     state = plan.status(labelled.qrels, looks, look.margin, asked.confidence, **about)
     one = state if isinstance(state, Status) else state.slowest
@@ -81,41 +80,27 @@ def status(
         hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
     else:
         hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
-    answer = Answer(state.to_dict(), state.details if details and isinstance(state, Status) else str(state), hint)
+    text = state.details if details and isinstance(state, Status) else str(state)
+    answer = Answer(state.to_dict(), text, hint)
     if not (one.due or one.judged < one.drawn or (asked.missing is None and not labelled.is_whole)):
-        result, estimates = _at_the_end(labelled, asked, None)
-        end = _of_results(result, estimates, "")
-        said = f"Everything is judged:\n{end.text}" if looks is None else _one_look(result, estimates)
-        answer = replace(answer, content=answer.content | end.content, text=f"{answer.text}\n\n{said}")
+        content, whole, short = _at_the_end(labelled, asked, None)
+        said = f"If this is your first look, a single look at the end {short}; --looks end prints it in full."
+        said = f"Everything is judged:\n{whole}" if looks is None else said
+        answer = replace(answer, content=answer.content | content, text=f"{answer.text}\n\n{said}")
     return _with_agreement(answer, labelled)
 
 
 def _with_agreement(answer: Answer, labelled: Labelled) -> Answer:
     """An answer, with a line on how far judges agree if the labels are of several."""
-    if labelled.records is None:
-        return answer
-    agree = labelled.plan.agreement(labelled.records)
-    if not agree.twice:
+    if labelled.records is None or not (agree := labelled.plan.agreement(labelled.records)).twice:
         return answer
     alpha, judged = (said for _, said in agree.facts()[:2])
     told = f"Agreement of {how_many('judge', len(agree.judges))}: alpha {alpha}; {judged}. The report has each pair."
     return replace(answer, content=answer.content | {"agreement": agree.to_dict()}, text=f"{answer.text}\n\n{told}")
 
 
-def _one_look(result: Comparison | Ranking | None, estimates: dict[str, Estimate]) -> str:
-    if isinstance(result, Ranking):
-        apart = sum(winner is not None for winner in result.winners)
-        said = f"tells {apart} of {how_many('pair', len(result.comparisons))} apart"
-    else:
-        p_value = f", p = {result.pvalue:.3g}" if result and np.isfinite(result.pvalue) else ""
-        said = f"says {_in_short(result or next(iter(estimates.values())))}{p_value}"
-    return f"If this is your first look, a single look at the end {said}; --looks end prints it in full."
-
-
-def _at_the_end(
-    labelled: Labelled, asked: Asked, measure: str | None
-) -> tuple[Comparison | Ranking | None, dict[str, Estimate]]:
-    """What one look says that was planned at what is judged: of two rankers or all, and of each."""
+def _at_the_end(labelled: Labelled, asked: Asked, measure: str | None) -> tuple[dict[str, Any], str, str]:
+    """A single look that was planned at what is judged: as JSON, as text, and in short what it says."""
     plan = labelled.judged if asked.missing is None else labelled.plan
     how = labelled.qrels, measure, ESTIMATOR, asked.confidence, asked.missing or "error"
     about: dict[str, Any] = asked.fields | {"records": labelled.records}
@@ -123,26 +108,22 @@ def _at_the_end(
         if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
             warnings.simplefilter("ignore")
         estimates = plan.estimate(*how, **about)
+    content: dict[str, Any] = {"estimates": {name: estimate.to_dict() for name, estimate in estimates.items()}}
     if len(plan.rankers) == 1:
-        return None, estimates
+        [estimate] = estimates.values()
+        return content, str(estimate), f"says {_in_short(estimate)}"
     if len(plan.rankers) > 2 and asked.pair == Asked().pair:
-        return plan.rank(*how, **about), estimates
-    return plan.compare(*how, **(about | asked.pair)), estimates
-
-
-def _of_results(result: Comparison | Ranking | None, estimates: dict[str, Estimate], hint: str) -> Answer:
-    """The answer of a look at the end."""
-    rows = {name: each.to_dict() for name, each in estimates.items()}
-    each = "\n\n".join(map(str, estimates.values()))
-    if result is None:
-        return Answer({"estimates": rows}, each, hint)
-    text = str(result)
-    if isinstance(result, Comparison):
-        wide = max(map(len, estimates))
-        text += "".join(f"\n  {name:{wide}}  {_in_short(each)}" for name, each in estimates.items())
-        apart = estimates[result.first].value - estimates[result.second].value - result.difference
-        text += f"\n  {DIRECTLY}" if abs(apart) >= 5e-5 else ""
-    return Answer({"result": result.to_dict(), "estimates": rows}, text, hint)
+        ranking = plan.rank(*how, **about)
+        apart = sum(winner is not None for winner in ranking.winners)
+        short = f"tells {apart} of {how_many('pair', len(ranking.comparisons))} apart"
+        return content | {"result": ranking.to_dict()}, str(ranking), short
+    result = plan.compare(*how, **(about | asked.pair))
+    wide = max(map(len, estimates))
+    lines = [str(result), *(f"  {name:{wide}}  {_in_short(each)}" for name, each in estimates.items())]
+    if abs(estimates[result.first].value - estimates[result.second].value - result.difference) >= 5e-5:
+        lines.append(f"  {DIRECTLY}")
+    p_value = f", p = {result.pvalue:.3g}" if np.isfinite(result.pvalue) else ""
+    return content | {"result": result.to_dict()}, "\n".join(lines), f"says {_in_short(result)}{p_value}"
 
 
 def _in_short(result: Estimate | Comparison) -> str:
@@ -177,13 +158,10 @@ def report(
     plan, qrels, records = labels.read()
     if so_far and len(plan.rankers) > 2 and None in asked.pair.values():
         raise ValueError("a report of the labels so far is about one pair: pass --first and --second")
-    about: dict[str, Any] = {**asked.pair, **asked.fields, "records": records}
-    state = None
-    if so_far:
-        found = plan.status(qrels, Look().of(plan), margin, asked.confidence, **about, missing=asked.missing)
-        state = found if isinstance(found, Status) else None
-    about |= {"confidence": asked.confidence, "missing": asked.missing or "error"}
-    made = Report.of(plan, qrels, **about, slices=page.slice or [], status=state)
+    about: dict[str, Any] = {**asked.pair, **asked.fields, "records": records, "confidence": asked.confidence}
+    state = plan.status(qrels, Look().of(plan), margin, missing=asked.missing, **about) if so_far else None
+    about |= {"missing": asked.missing or "error", "slices": page.slice or [], "status": state}
+    made = Report.of(plan, qrels, **about)
     made.save(page.out)
     return Answer({"file": str(page.out), **made.to_dict()}, str(made), f"The report is {page.out}.")
 

@@ -64,7 +64,10 @@ def as_command(function: Callable[..., Answer], takes: Collection[str] = ()) -> 
         silent = contextlib.redirect_stderr(io.StringIO()) if root["quiet"] else contextlib.nullcontext()
         with silent, options_named(context):
             typed = {name: value for name, value in {**root, **flags}.items() if _is_typed(value)}
-            _check_used(context, typed, options, takes)
+            used = {*options, "project"} if takes else options
+            for name in ("project", "grade_names"):  # which stand before or after every command
+                if name in typed and name not in used:
+                    raise Usage(f"{context.info_name} does not use --{name.replace('_', '-')}: leave it out", context)
             taken, told = _of_project(context, typed) if takes else ({}, "")
             settings = taken | {name: typed[name] for name in options if name in typed}
             _check_needed(context, settings, required)
@@ -133,15 +136,6 @@ def _arguments(function: Callable[..., Answer], settings: Mapping[str, Any]) -> 
         elif name in settings:
             arguments[name] = settings[name]
     return arguments
-
-
-def _check_used(context: typer.Context, typed: Collection[str], used: Collection[str], takes: Collection[str]) -> None:
-    """Raise if an option that stands before or after every command is of no use to this one."""
-    unused = [name for name in ("project", "grade_names") if name in typed and name not in used]
-    if takes and "project" in unused:
-        unused.remove("project")
-    if unused:
-        raise Usage(f"{context.info_name} does not use --{unused[0].replace('_', '-')}: leave it out", context)
 
 
 def _of_project(context: typer.Context, typed: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
