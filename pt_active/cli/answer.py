@@ -69,6 +69,13 @@ def command_line(*words: object, project: Path | None = None) -> str:
     return shlex.join(["pt-active", *map(str, words), *map(str, named)])
 
 
+def extension(folder: Path, budget: str, project: Path | None) -> str:
+    """The command that extends a plan."""
+    return command_line(
+        "plan", "--extend", folder, "--budget", budget, "--out", beside(folder, "-more"), project=project
+    )
+
+
 def given_words(**values: object) -> list[str]:
     """Options as they are typed: ``margin=0.1`` becomes ``--margin 0.1``; None is left out."""
     words: list[str] = []

@@ -17,6 +17,7 @@ from pt_active.cli.answer import (
     check_new,
     command_line,
     extended_from,
+    extension,
     given_words,
     kept_at,
     rounded_up,
@@ -184,8 +185,7 @@ def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str
     if plan.tables.rounds and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
-    more = ["plan", "--extend", labels.plan, "--budget", budget, "--out", beside(labels.plan, "-more")]
-    return f"Next, draw more:\n  {command_line(*more, project=labels.project)}"
+    return f"Next, draw more:\n  {extension(labels.plan, budget, labels.project)}"
 
 
 def _judge_on(state: Status, labels: LabelFiles) -> str:

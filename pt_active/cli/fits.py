@@ -10,15 +10,13 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.cli.files import RunFiles, check_texts, doubts_about, past_labels, read_judges, top_grade, without_text
-from pt_active.cli.options import JudgingCosts
+from pt_active.cli.files import RunFiles, doubts_about, past_labels, read_judges, top_grade, without_text
 from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import unused_weights
 from pt_active.frames.strays import lost_zeros
-from pt_active.frames.topics import read_texts, read_topics, with_texts
+from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_run
 from pt_active.plans.making.pool import query_weights, traffic_told
-from pt_active.relevance.costs import UnitCost, unit_of
 from pt_active.relevance.grades.judges import judge_table
 from pt_active.relevance.grades.models import MIN_JUDGED_SHARE, USUAL_DEPTH
 from pt_active.relevance.measures import has_rank_form, parse_measure
@@ -33,7 +31,7 @@ class Finding(NamedTuple):
     wrong: bool = False
 
 
-def findings(source: RunFiles, measure: str, budget: float | None, prices: JudgingCosts) -> list[Finding]:
+def findings(source: RunFiles, measure: str, budget: float | None) -> list[Finding]:
     """What a user should know of the files before a plan is made of them."""
     runs, judges = source.runs(), read_judges(source.judge or [])
     qrels = None if source.train_qrels is None else past_labels(source.train_qrels)
@@ -60,24 +58,13 @@ def findings(source: RunFiles, measure: str, budget: float | None, prices: Judgi
         topics = read_topics(source.topics)
         found += _of_topics(source.topics, topics, list(queries))
         pairs = pairs[pairs["qid"].isin(topics["qid"])]
-    documents = pairs
     if source.texts is not None:
         texts = read_texts(source.texts, docnos=returned["docno"].unique())
         found.append(_of_texts(source.texts, texts, pairs["docno"].drop_duplicates()))
-        documents = with_texts(pairs, texts)
     found += _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed)
     if gains := gains_of(parsed):
         found.append(Finding("measure", gains))
-    for name, size in sizes.items():
-        if cutoff is not None and (short := int((size < cutoff).sum())):
-            said = f"{name} has fewer than {cutoff} documents for {how_many('query', short)}"
-            found.append(Finding("measure", f"{said}; the ranks below count as empty"))
-    whole, of = float(len(pairs)), f"{how_many('document', len(pairs))} that count for {parsed}"
-    if (cost := prices.of_judging()) != UnitCost():
-        check_texts(prices, documents)
-        columns = {str(name): column.to_numpy() for name, column in documents.items()}
-        whole = float(cost.document_costs(columns, pd.factorize(columns["qid"])[0]).sum())
-        of = f"{amount(whole)} {unit_of(cost)}, the cost of {of}"
+    whole, of = len(pairs), f"{how_many('document', len(pairs))} that count for {parsed}"
     if budget is None:
         return [*found, Finding("budget", f"none yet, of {of}")]
     enough = budget >= whole

@@ -12,7 +12,7 @@ from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.files import RunFiles, named_files
 from pt_active.cli.fits import Finding, findings
-from pt_active.cli.options import JudgingCosts, flag
+from pt_active.cli.options import flag
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.checks import how_many, positive
@@ -57,7 +57,7 @@ def init(
         values = _of_plan(plan, out) | own | named
     else:
         source, measure = _said(source), measure or MEASURE
-        found = findings(source, measure, budget, JudgingCosts(cost=str(before.get("cost", "unit"))))
+        found = findings(source, measure, budget)
         values = _of_plan(plan, out) | {"measure": measure} | _of_source(source, out)
     values |= {} if budget is None else {"budget": int(budget) if float(budget).is_integer() else budget}
     kept = {key: value for key, value in before.items() if key not in values}
@@ -105,12 +105,13 @@ def _said(source: FirstFiles) -> FirstFiles:
 
 def _of_source(source: RunFiles, out: Path) -> dict[str, Any]:
     """The keys of files in the project file; their names are relative to its folder."""
-    values: dict[str, Any] = {}
-    for name in ("topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth"):
-        if value := getattr(source, name):
-            listed = [_from(each, out) for each in value] if isinstance(value, list) else value
-            values[name.replace("_", "-")] = _from(value, out) if isinstance(value, Path) else listed
-    return values | {"runs": {name: _from(file, out) for name, file in source.files.items()}}
+    given = {name.replace("_", "-"): value for name, value in vars(source).items() if value and name != "run"}
+    values: dict[str, Any] = {
+        key: [_from(each, out) for each in value] for key, value in given.items() if isinstance(value, list)
+    }
+    values |= {key: _from(value, out) for key, value in given.items() if isinstance(value, Path)}
+    runs = {name: _from(file, out) for name, file in source.files.items()}
+    return given | values | {"runs": runs}
 
 
 def _of_plan(plan: Path, out: Path) -> dict[str, Any]:

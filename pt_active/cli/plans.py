@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from pt_active.cli.answer import Answer, beside, check_new, command_line, extended_from, kept_at, rounded_up
+from pt_active.cli.answer import Answer, check_new, command_line, extended_from, extension, kept_at, rounded_up
 from pt_active.cli.audit import audit_of
 from pt_active.cli.files import PoolFiles, named_files, texts_for
 from pt_active.cli.options import JudgingCosts, LabelFiles, Meant, OutFolder, Seed, flag, word
@@ -211,8 +211,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, project: Path | None) -
     if not (ordered or arguments.level == "document"):
         again = f"--budget {rounded_up(row['budget'])}"
         return f"{lack}: plan again as before, with the same seed, but with {again}."
-    more = ["plan", "--extend", folder, "--budget", rounded_up(lacking), "--out", beside(folder, "-more")]
-    line = command_line(*more, project=project)
+    line = extension(folder, rounded_up(lacking), project)
     return f"{lack}. Next, draw {'more' if ordered else 'another sample'}:\n  {line}"
 
 

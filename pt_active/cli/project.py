@@ -190,9 +190,10 @@ def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
         return
     values = {name: os.path.relpath(path, file.parent) for name, path in (("plan", after), ("store", store))}
     named = "".join(f"{key} = {_in_toml(value)}\n" for key, value in values.items())
-    top, table, rest = file.read_text(encoding="utf-8-sig").partition("\n[")
-    text = re.sub(r"(?m)^[ \t]*store[ \t]*=.*\n?", "", top + "\n" * bool(table))
-    text = re.sub(r"(?m)^[ \t]*plan[ \t]*=.*\n?", lambda found: named, text) + table[1:] + rest
+    text = file.read_text(encoding="utf-8-sig")
+    for key, line in (("store", ""), ("plan", named)):  # the first of each stands above all tables
+        if key in project.values:
+            text = re.sub(rf"(?m)^[ \t]*{key}[ \t]*=.*\n?", line.replace("\\", r"\\"), text, count=1)
     if tomllib.loads(text) == {**project.values, **values}:
         write_file(file, text, replace=True)
 
