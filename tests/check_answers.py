@@ -4,8 +4,6 @@
     python tests/check_answers.py --write before.json tests/plans    # what the package answers the tests today
     python tests/check_answers.py --check before.json tests/plans    # ask again, and list all differences
 
-With ``--saved FOLDER`` all plans, audits and active tests that the tests saved are kept too, and loaded by the check.
-
 The tests ask: what public classes and functions return to a test is kept under its name, with what is printed of it
 and with the errors. Numbers may differ by 1e-12, relative to the larger of their size and 1; texts must be equal.
 Tests that ask in one run alone, or ask something else, are counted. The exit status is 1 if an answer differs.
@@ -18,7 +16,6 @@ import json
 import math
 import os
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +33,6 @@ sys.path[0] = str(ROOT)  # The package of this checkout; not this folder, whose 
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 
 import pt_active
@@ -148,17 +144,6 @@ def differences(before: Any, after: Any, path: str) -> Iterator[str]:
         yield f"{path}: {before!r:.300} became {after!r:.300}"
 
 
-def loaded(folder: Path) -> dict[str, Any]:
-    """What the present code says about plans, audits and active tests that were saved before."""
-    found: dict[str, Any] = {}
-    for place in sorted(each.parent for each in folder.glob("*/pt_meta.json")):
-        try:
-            found[place.name] = [["load", told(pt.Artifact.load(str(place)))]]
-        except (OSError, ValueError) as error:  # Tests save damaged ones too
-            found[place.name] = [["load", str(error)]]
-    return found
-
-
 def compared(before: dict[str, Any], after: dict[str, Any]) -> int:
     """Print all differences, and return the exit status."""
     both = [test for test in after if test in before]
@@ -177,7 +162,6 @@ def main() -> int:
     task = parser.add_mutually_exclusive_group(required=True)
     for name in ("write", "check"):
         task.add_argument(f"--{name}", metavar="FILE", type=Path)
-    parser.add_argument("--saved", metavar="FOLDER", type=Path)
     asked, tests = parser.parse_known_args()
     kept = Kept()
     kept.watch()
@@ -185,10 +169,7 @@ def main() -> int:
     folder = Path(tempfile.gettempdir(), "pt-active-answers")
     usual = ("-n", "0", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", f"--basetemp={folder}")
     pytest.main([*usual, *tests], plugins=[kept])
-    if asked.saved and asked.write:
-        for number, each in enumerate(sorted(folder.rglob("pt_meta.json"))):
-            shutil.copytree(each.parent, asked.saved / str(number), ignore_dangling_symlinks=True)
-    after = json.loads(json.dumps(kept.answers | (loaded(asked.saved) if asked.saved else {})))
+    after = json.loads(json.dumps(kept.answers))
     if asked.check:
         return compared(json.loads(asked.check.read_text(encoding="utf-8")), after)
     asked.write.write_text(json.dumps(after), encoding="utf-8")

@@ -52,6 +52,7 @@ REFUSED = {
         "--max-grade 0": "--max-grade must be a whole number from 1 to 1000, got 0",
         "| seed = -1": "seed must be at least 0, got -1",
         "| depth = 0": "depth must be at least 1, got 0",
+        "| topics = 'irds:none'": "ir_datasets has no data set 'none'",
         "| cost = 'free'": "unknown cost 'free'; it is one of unit, log-length",
     },
     f"{PLAN} {BLIND}": {

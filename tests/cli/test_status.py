@@ -89,12 +89,11 @@ def test_a_verdict_without_an_estimate_says_what_it_lacks(judged):
     """The first query in the order has no label, and those after it prove the verdict all the same."""
     labels = pd.read_csv("plan.csv", dtype=str)
     labels[labels["qid"] != labels["qid"].iloc[0]].to_csv("later.csv", index=False)
-    status = data("status", "plan", "later.csv", "--margin", "50")
+    asked = ("status", "plan", "later.csv", "--margin", "50")
+    status, said = data(*asked), run(*asked)
     assert (status["resolution"], status["value"]) == ("within", None)
-    said = run("status", "plan", "later.csv", "--margin", "50")
-    assert "--so-far" not in said
     assert "The verdict stands. For an estimate and a report, judge what was passed over" in said
-    assert "nonrelevant" not in said
+    assert "--so-far" not in said
 
 
 def test_what_is_judged_so_far_can_be_shown(judged):
