@@ -20,7 +20,7 @@ class AnswerFormat(NamedTuple):
 
     known_by: tuple[str, ...]  # keys of its object, or of each object where there is one a line
     entries: str  # the key of the list with an entry for each answer; empty if each line is one
-    # Column → where it is: keys, one in the other, of the entry, or of the object after ``^``; the first that is there.
+    # Column → where it is: keys, one in the other, of the entry or else of the object; the first that is there.
     # What ``+`` joins is one value.
     columns: Mapping[str, tuple[str, ...]]
     # A mapping of names to scores, a list of names whose scores are in the entry, or one number.
@@ -34,7 +34,7 @@ FORMATS = {
         {
             "item": ("id",),
             "run": ("epoch",),
-            "system": ("^eval.model",),
+            "system": ("eval.model",),
             "question": ("input",),
             "answer": ("output.completion",),
             "reference": ("target",),
@@ -124,22 +124,22 @@ def _of_objects(objects: dict[int, dict[str, Any]]) -> pd.DataFrame:
     for number, whole in objects.items():
         entries = (_at(whole, format.entries) or ()) if format.entries else [whole]
         for place, entry in enumerate(entries):
-            rows[number + place] = _row(format, whole, entry)
+            rows[number + place] = _row(format, whole | entry if isinstance(entry, dict) else whole)
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _row(format: AnswerFormat, whole: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+def _row(format: AnswerFormat, entry: dict[str, Any]) -> dict[str, Any]:
     """An answer as a row of the table."""
     row = {}
     for name, places in format.columns.items():
-        found = (_at(whole, each[1:]) if each.startswith("^") else _joined(entry, each) for each in places)
-        if (value := next((value for value in found if value is not None), None)) is not None:
-            row[name] = text_of(value)
-    numbers = {
-        name: LETTERS.get(value, value) if isinstance(value, str) else value for name, value in _scores(format, entry)
-    }
-    known = {name: value for name, value in numbers.items() if isinstance(value, (int, float))}
-    return row | {re.sub(r"[ /]", "_", name.rstrip("_")): float(known[name]) for name in known}
+        found = [value for place in places if (value := _joined(entry, place)) is not None]
+        if found:
+            row[name] = text_of(found[0])
+    for name, score in _scores(format, entry):
+        number = LETTERS.get(score, score) if isinstance(score, str) else score
+        if isinstance(number, (int, float)):
+            row[re.sub(r"[ /]", "_", name.rstrip("_"))] = float(number)
+    return row
 
 
 def _scores(format: AnswerFormat, entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:

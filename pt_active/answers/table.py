@@ -145,17 +145,15 @@ def as_text(value: Any) -> str:
 
 def _check_complete(table: pd.DataFrame) -> None:
     """Raise if a system has no answer to an item, or more of them than another."""
-    number = table.groupby(["item", "system"]).size().unstack(fill_value=0)
-    usual = int(number.to_numpy().max())
-    rows, columns = np.nonzero(number.to_numpy() < usual)
-    if len(rows):
-        system, item = number.columns[columns[0]], number.index[rows[0]]
-        has = int(number.iloc[rows[0], columns[0]])
+    number = table.groupby(["item", "system"]).size().unstack(fill_value=0).stack()
+    usual = int(number.max())
+    short = number[number < usual]
+    if len(short):
+        (item, system), has = short.index[0], int(short.iloc[0])
         what = f"{how_many('run', has)} where others have {usual}" if has else "no answer"
-        also = f" (and {how_many('other gap', len(rows) - 1)})" if len(rows) > 1 else ""
         raise ValueError(
-            f"system {shown(system)} has {what} for item {shown(item)}{also}; each system needs an answer to each "
-            "item: leave the item out, or give an empty answer"
+            f"system {shown(system)} has {what} for item {shown(item)}; each system needs an answer to each item: "
+            "leave the item out, or give an empty answer"
         )
 
 

@@ -70,11 +70,12 @@ class Source:
 
     def first_line(self) -> str:
         """The first line that is not blank; an empty string if there is none."""
-        if not (begin := re.search(rb"\S", self.content)):
+        begin = re.search(rb"\S", self.content)
+        if begin is None:
             return ""
-        end = b"\n" if b"\n" in self.content else b"\r"
-        start, stop = self.content.rfind(end, 0, begin.start()) + 1, self.content.find(end, begin.start())
-        return self.content[start : stop if stop >= 0 else None].decode("utf-8", "surrogateescape").rstrip("\r")
+        start = max(self.content.rfind(end, 0, begin.start()) for end in (b"\n", b"\r")) + 1
+        line = re.compile(rb"[^\r\n]*").match(self.content, start)
+        return line[0].decode("utf-8", "surrogateescape") if line else ""
 
 
 @contextmanager

@@ -6,14 +6,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pt_active.frames import trec
-from pt_active.frames.columns import as_numbers
-from pt_active.frames.sources import source_of
 from pt_active.frames.topics import read_texts, read_topics
-from pt_active.frames.trec import QRELS, RUN, Layout, read_columns, read_qrels, read_run
+from pt_active.frames.trec import read_qrels, read_run
 from pt_active.plans.making.manifest import digest
 
 
@@ -39,51 +34,10 @@ def test_run_has_the_columns_of_pyterrier_and_its_ids_stay_strings(write, name, 
     assert found == [*first, ["NA", "007", 2, 0], ["zażółć", '"文書"', 1, 0]]
 
 
-FIELDS = ["q1", "q2", "Q0", "d1", "é", "1", "0", "-2", "+1", ".5", "1.", "1e3", "1e400", "1e-400", "inf", "nan", "NA"]
-FIELDS += ["true", "0x10", "1_0", "", '"a', '"', "'", "#", "NULL", "\x0b1", "1\x0c", "\x7f", "\u2003", "\x1f", "d\\1"]
-GAPS = [" ", " ", " ", "\t", "  ", " \t", "\u00a0"]
-ENDS = ["\n", "\n", "\n", "\r\n", "\n\n", " \n", "\n ", "\r"]
-
-
-@st.composite
-def texts(draw: st.DrawFn, layout: Layout) -> bytes:
-    """Lines that mostly fit a layout."""
-    gap, end = draw(st.sampled_from(GAPS)), draw(st.sampled_from(ENDS))
-    good = ["1" if name in layout.numbers else name for name in layout.columns]
-    lines = []
-    for _ in range(draw(st.integers(0, 5))):
-        fields = [draw(st.sampled_from([each, each, each, *FIELDS])) for each in good]
-        lines.append(gap.join(fields[: draw(st.sampled_from([None, None, None, -1]))]))
-    text = draw(st.sampled_from(["", "", " ", "\n"])) + end.join(lines) + draw(st.sampled_from(["", end, "\n"]))
-    content = text.encode()
-    return content + draw(st.sampled_from([b"", b"", b"", b"\xff", b"\n\x80 Q0 d 1 1 t\n"]))
-
-
-def outcome(content: bytes, layout: Layout) -> object:
-    try:
-        frame = read_columns(source_of("a", content), layout)
-    except ValueError as error:
-        return str(error)
-    numbers = {name: as_numbers(frame[name]) for name in layout.numbers}
-    return frame.index.tolist(), repr(frame.assign(**numbers).to_numpy(dtype=object).tolist())
-
-
-@pytest.mark.parametrize("layout", [RUN, QRELS], ids=["run", "qrels"])
-@settings(max_examples=100)
-@given(st.data())
-def test_arrow_and_the_lines_one_by_one_agree(layout, data):
-    content = data.draw(texts(layout))
-    fast = outcome(content, layout)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trec, "_parsed", lambda *_: None)
-        assert fast == outcome(content, layout)
-
-
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
         ("q1 Q0 d3 3 1.0", "expected 6 columns, qid Q0 docno rank score tag; got 5 columns"),
-        ("q1  Q0 d3 3 1.0", "expected 6 columns, qid Q0 docno .*; got 5 columns"),
         ("q1 Q0 d3 3 1.0 my own long tag", "expected 6 columns, .*; got 9 columns"),
         ("q1 Q0 d3 3 high tag", "expected a score that is a finite number, for document 'd3' .*; got 'high'"),
         ("\u00a0 Q0 d3 3 1 tag", "expected a qid that is text or a whole number, not empty"),
@@ -105,7 +59,6 @@ def test_malformed_run_line_is_named(write, line, complaint, before):
     [
         ((20, 20, 10), "the last query, 'q2', has 10 lines and all other queries at least 20; is the file whole"),
         ((20, 12, 1), "the last query, 'q2', has 1 line and all other queries at least 12; is the file whole"),
-        ((20, 10, 10), None),
         ((10, 20, 20), None),
         ((10,), None),
     ],
@@ -145,25 +98,23 @@ def test_qrels_follow_trec(write):
     assert qrels["label"].dtype == np.int64
 
 
-TOPICS = {"qid": ["1", "x"], "query": ['wooden "lamp"', "żółć"]}
-SGML = """<top>\n<num> Number: 1\n<title> wooden "lamp"\n<desc> Description:\nnone\n</top>
-<top>\n<num>x</num>\n<title>żółć</title>\n</top>\n"""
-XML = """<topics><topic number="1"><query>wooden "lamp"</query><narrative>none</narrative></topic>
-<topic number="x"><title>żółć</title></topic></topics>"""
+TOPICS = {"qid": ["007", "0x1"], "query": ['wooden "lamp"', "żółć"]}
+SGML = """<top>\n<num> Number: 007\n<title> wooden "lamp"\n<desc> Description:\nnone\n</top>
+<top>\n<num>0x1</num>\n<title>żółć</title>\n</top>\n"""
+XML = """<topics><topic number="007"><query>wooden "lamp"</query><narrative>none</narrative></topic>
+<topic number="0x1"><title>żółć</title></topic></topics>"""
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("t.tsv", '1\twooden "lamp"\nx\tżółć\n'),
-        ("t.tsv.gz", '1\twooden "lamp"\r\n\r\nx\tżółć\r\n'),
+        ("t.tsv", '007\twooden "lamp"\n0x1\tżółć\n'),
+        ("t.tsv.gz", '007\twooden "lamp"\r\n\r\n0x1\tżółć\r\n'),
         ("t.trec", SGML),
         ("t.xml", f'<?xml version="1.0" encoding="utf-8"?>\n{XML}'),
-        ("t.xml.gz", XML.replace("title", "query")),
-        ("t.tsv", 'qid\tquery\tqkind\tlength\n1\twooden "lamp"\tbuy\t3\n\nx\tżółć\t\t1\n'),
-        ("t.tsv.gz", ' \ufeffqid\tquery\tqkind\tlength\r\n1\twooden "lamp"\tbuy\t3\r\nx\tżółć\t\t1\r\n'),
-        ("t.csv", 'qid,query,qkind,length\n1,"wooden ""lamp""",buy,3\nx,żółć,,1\nx,żółć,,1\n'),
-        ("t.csv", '"qid","length","query","qkind"\n1,3,"wooden ""lamp""",buy\nx,1,żółć,\n'),
+        ("t.tsv", ' \ufeffqid\tquery\tqkind\tlength\r\n007\twooden "lamp"\tbuy\t3\r\n\r\n0x1\tżółć\t\t1\r\n'),
+        ("t.csv", 'qid,query,qkind,length\n007,"wooden ""lamp""",buy,3\n0x1,żółć,,1\n0x1,żółć,,1\n'),
+        ("t.csv", '"qid","length","query","qkind"\n007,3,"wooden ""lamp""",buy\n0x1,1,żółć,\n'),
     ],
 )
 def test_topics_and_their_columns(write, name, content):
@@ -172,17 +123,10 @@ def test_topics_and_their_columns(write, name, content):
     assert found.where(found.notna(), None).to_dict("list") == TOPICS | further
 
 
-def test_the_number_of_a_topic_stays_as_it_is(write):
-    numbers = ["007", "0x10", "0", "051"]
-    topics = "".join(f"<top>\n<num> Number: {number}\n<title> lamp\n</top>\n" for number in numbers)
-    assert read_topics(write("t.trec", topics))["qid"].tolist() == numbers
-
-
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
         ("qid\tquery\tqlen\n1\tlamp\t1\n2\tshoes\n", r"line 3: expected 'qid', 'query', 'qlen' .*; got '2', 'shoes'"),
-        ("qid,query,qlen\n1,lamp, red,1\n", r"line 2: expected 'qid', 'query', 'qlen'"),
         (b"qid,query\n2,caf\xe9\n", "line 2: bytes that are not UTF-8"),
         ("qid,title\n1,lamp\n", "row 1: expected a header with 'qid', 'query'; missing: 'query'; got 'qid', 'title'"),
         ("qid\tquery\n\n", "a header but no topics"),
@@ -190,11 +134,8 @@ def test_the_number_of_a_topic_stays_as_it_is(write):
         ("qid,query,qlen\n1,lamp,1\n1,lamp,2\n", "each qid must have one row; these have several different rows: '1'"),
         ("1\tlamp\n\n2\tshoes\t1\n", "line 3: expected qid<TAB>query; got more columns.*add a first line that names"),
         ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query; got '2 shoes"),
-        ("1\tlamp\n\tshoes\n", r"line 2: expected qid<TAB>query"),
-        (b"1\tlamp\n2\tcaf\xe9\n", "line 2: bytes that are not UTF-8"),
         ("1\tlamp\n1\tshoes\n", r"each qid must have one query; these have several: '1'"),
         ("<top>\n<title>lamp\n</top>\n", "expected TREC topics"),
-        ("<html>lamp</html>", "expected TREC topics"),
         ('<topics>\n<topic number="1"><query>lamp</topic></topics>', "expected TREC topics.*line 2"),
     ],
 )
@@ -212,12 +153,7 @@ JSON = r"""{"docno": "d1", "text": "say \"hi", "n": 1}
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("d.tsv", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\n'),
-        ("d.tsv.gz", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\nd1\tsay "hi\n'),
-        ("d.jsonl", JSON),
-    ],
+    ("name", "content"), [("d.tsv.gz", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\nd1\tsay "hi\n'), ("d.jsonl", JSON)]
 )
 def test_texts(write, name, content):
     assert read_texts(write(name, content)).to_dict("list") == TEXTS
@@ -227,7 +163,6 @@ def test_texts(write, name, content):
     ("line", "complaint"),
     [
         ('{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
-        ("[1, 2]", "line 2: expected a JSON object"),
         ('{"docno": ', "line 2: expected JSON; got Expecting value"),
         ('{"docno": null, "text": "c"}', "line 2: expected a docno that is text or a whole number.*; got None"),
         ('{"docno": "d2", "text": 1}', "line 2: expected a text of document 'd2'; got 1"),
@@ -243,10 +178,7 @@ def test_parquet_frames(tmp_path):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"qid": [1, 1], "docno": ["a", "b"], "score": [1, 2], "query": "lamp"}).to_parquet(path)
     run = read_run(path)[["qid", "docno", "score", "rank", "query"]]
-    assert run.to_numpy().tolist() == [
-        ["1", "b", 2, 0, "lamp"],
-        ["1", "a", 1, 1, "lamp"],
-    ]
+    assert run.to_numpy().tolist() == [["1", "b", 2, 0, "lamp"], ["1", "a", 1, 1, "lamp"]]
     assert read_topics(path)[["qid", "query"]].to_dict("list") == {"qid": ["1"], "query": ["lamp"]}
     with pytest.raises(ValueError, match=r"a\.parquet: expected the columns 'qid', 'docno', 'label'; missing: 'label'"):
         read_qrels(path)
