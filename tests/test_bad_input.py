@@ -63,16 +63,13 @@ def refused(message: str, call: Callable[..., object], *given: object, **named: 
     ("check", "given", "message"),
     [
         (checks.whole_number, ("x", True, 1), "x must be at least 1, got True"),
-        (checks.whole_number, ("x", np.int64(0), 1), "x must be at least 1, got 0"),
         (checks.whole_number, ("x", np.float64(2.0), 1), "x must be a whole number, got 2.0"),
         (checks.number, ("x", "5"), "x must be a number, got '5'"),
         (checks.number, ("x", np.True_), "x must be a number, got True"),
-        (checks.number, ("x", None), "x must be a number, got None"),
         (checks.number, ("x", 10**400), "x must be a number, got one that no float can hold"),
         (checks.positive, ("x", Fraction(-1, 2)), "x must be a positive number, got Fraction(-1, 2)"),
         (checks.level, ("x", np.float64(95)), "x must lie between 0 and 1, got 95.0"),
         (checks.level, ("x", np.nan), "x must lie between 0 and 1, got nan"),
-        (checks.level, ("x", [0.9]), "x must be a number, got [0.9]"),
         (checks.truth_value, ("x", 1), "x must be True or False, got 1"),
         (checks.file_path, ("x", 3), "x must be a string or a Path, got 3"),
         (checks.data_frame, ("x", pd.Series([1, 2])), "x must be a pandas DataFrame, got 0 1 1 2 dtype"),
@@ -88,16 +85,12 @@ def test_checks_refuse(check, given, message):
     ("check", "value", "plain"),
     [
         (lambda name, value: checks.whole_number(name, value, 0), np.int32(3), 3),
-        (checks.number, np.int64(3), 3),
         (checks.number, np.float32(0.25), 0.25),
         (checks.positive, Fraction(120), 120),
-        (checks.positive, Fraction(7, 2), 3.5),
         (checks.positive, 2**70, 2.0**70),
         (checks.positive, np.uint64(2**63), 2.0**63),
-        (checks.level, np.float64(0.9), 0.9),
         (checks.truth_value, np.False_, False),
         (checks.file_path, "a", Path("a")),
-        (checks.file_path, Path("a"), Path("a")),
     ],
 )
 def test_checks_make_good_values_plain(check, value, plain):
@@ -115,7 +108,6 @@ def test_long_values_are_cut():
     ("columns", "loss", "message"),
     [
         ({"a": -1.0}, ZeroOne(), "for document 'd0' of query 'q0'; got -1.0"),
-        ({"a": np.inf}, ZeroOne(), "for document 'd0' of query 'q0'; got inf"),
         ({"a_variance": -1.0, "b_variance": 1.0}, GaussianSquared(), "for document 'd0' of query 'q0'; got -1.0"),
         ({"long": 2.5}, ZeroOne(slice="long"), "got 2.5 for document 'd0'"),
         ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 costs are not, such as that of 'd0'"),

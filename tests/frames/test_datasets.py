@@ -46,11 +46,9 @@ class Topics(BaseQueries):
         return iter([Topic("7", " oak lamp", "Of oak."), Topic("8", "chair", "Chairs.")])
 
 
-class Offline(BaseDocs, BaseQueries):
-    def docs_iter(self) -> Any:
+class Offline(BaseQueries):
+    def queries_iter(self) -> Any:
         raise ConnectionError("Max retries exceeded\nwith url: /secret")
-
-    queries_iter = docs_iter
 
 
 @pytest.fixture(autouse=True)
@@ -75,16 +73,9 @@ def test_texts_of_all_documents_or_of_those_that_are_wanted_and_what_judges_are_
         (read_texts, "no-such", "has no data set 'no-such'; ir-datasets.com lists them"),
         (read_texts, "no-docs", "'no-docs' has no docs of its own"),
         (read_topics, "no-queries", "'no-queries' has no queries of its own"),
-        (read_texts, "offline", "not on this machine and cannot be fetched.*`ir_datasets export offline docs` fetches"),
-        (
-            read_topics,
-            "offline",
-            "cannot be fetched.*`ir_datasets export offline queries` fetches them once, or give a",
-        ),
+        (read_topics, "offline", "and cannot be fetched.*`ir_datasets export offline queries` fetches them once, or"),
     ],
 )
 def test_what_cannot_be_had_is_one_line_with_what_to_do(read, name, message):
-    with pytest.raises(ValueError, match=message) as told:
+    with pytest.raises(ValueError, match=rf"^(?!.*(\n|secret)).*{message}"):
         read(f"ir_datasets:{name}")
-    assert "\n" not in str(told.value)
-    assert "secret" not in str(told.value)

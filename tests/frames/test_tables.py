@@ -50,11 +50,9 @@ def test_other_rows_are_refused_with_their_line(content, said):
 
 
 @pytest.mark.parametrize("row", ["q10,doc10_1,what is 1, 3,0", "q10,doc10_1,what", "q10,doc10_1,what,3,"])
-@pytest.mark.parametrize("first", [True, False])
-def test_no_label_moves_to_another_column(row, first, tmp_path):
-    rows = [row, "q1,d1,what,1"] if first else ["q1,d1,what,1", row]
-    (tmp_path / "a.csv").write_text("\n".join(["qid,docno,query,label", *rows]))
-    with pytest.raises(ValueError, match=rf"a\.csv: line {2 if first else 3}: expected .* as in the header"):
+def test_no_label_moves_to_another_column(row, tmp_path):
+    (tmp_path / "a.csv").write_text(f"qid,docno,query,label\nq1,d1,what,1\n{row}")
+    with pytest.raises(ValueError, match=r"a\.csv: line 3: expected .* as in the header"):
         read_file(tmp_path / "a.csv")
 
 
@@ -79,15 +77,13 @@ def test_json_lines_are_strict(fields, said, tmp_path):
     assert len(str(caught.value)) < 500
 
 
-IDS = (["a"], {"a": 1}, b"a", True, 1.0, 1.5, np.float32(2), Decimal("1.0"), "", " ", "\u00a0\t", "a\0b")
-SCORES = (True, pd.Timestamp("2026-01-01"), np.inf, -np.inf, np.nan, "high")
-LABELS = (False, datetime.date(2026, 1, 1), pd.Timedelta(1), 0.5, "good")
+IDS = (["a"], {"a": 1}, b"a", True, 1.0, np.float32(2), Decimal("1.0"), "", "\u00a0\t", "a\0b")
+SCORES = (True, pd.Timestamp("2026-01-01"), np.inf, np.nan, "high", [1], [{"a": 1}], [])
+LABELS = (False, datetime.date(2026, 1, 1), pd.Timedelta(1), 0.5, "good", [1])
+VALUES = {"docno": IDS, "score": SCORES, "label": LABELS}
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [(name, each) for name, some in (("docno", IDS), ("score", SCORES), ("label", LABELS)) for each in some],
-)
+@pytest.mark.parametrize(("column", "value"), [(name, each) for name, some in VALUES.items() for each in some])
 def test_ids_and_numbers_are_the_same_in_frames_and_in_parquet(column, value, tmp_path):
     columns = {"qid": ["q"], "docno": ["d"], "score": [1.0], "label": [1]} | {column: [value]}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
@@ -99,17 +95,6 @@ def test_ids_and_numbers_are_the_same_in_frames_and_in_parquet(column, value, tm
         for read, given in ((of_frame, frame), (of_file, tmp_path / "a.parquet")):
             with pytest.raises(ValueError, match=f"row [01]: expected a {column} that is {said}"):
                 read(given)
-
-
-NESTED = ([[1]], [{"a": 1}], pa.array([[("a", 1)]], type=pa.map_(pa.string(), pa.int64())), [[]])
-
-
-@pytest.mark.parametrize("values", NESTED, ids=["list", "struct", "map", "empty list"])
-@pytest.mark.parametrize(("read", "column"), [(read_run, "score"), (read_qrels, "label")])
-def test_parquet_columns_of_numbers_hold_no_lists(values, read, column, tmp_path):
-    pq.write_table(pa.table({"qid": ["1"], "docno": ["d"], column: values}), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=rf"a\.parquet: row 1: expected a {column} that is a "):
-        read(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("kinds", [(pa.null(),) * 3, (pa.string(), pa.string(), pa.float64())], ids=["null", "typed"])

@@ -1,6 +1,5 @@
 """Worklists written from assessments, and labels read back from the filled-in files."""
 
-import csv
 import json
 
 import pandas as pd
@@ -53,9 +52,8 @@ def test_worklists_hold_ids_and_texts_as_they_are(tmp_path):
         write_assessments(ASSESSMENTS, tmp_path / format, format)
     assert (tmp_path / "trec").read_text() == "q1 0 d1 -1\nq1 0 d,2 -1\n2 0 d1 -1\n"
     shown = ASSESSMENTS.drop(columns="inclusion").astype(object)
-    with open(tmp_path / "csv", encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert rows == shown.fillna("").assign(label="").to_dict("records")
+    rows = pd.read_csv(tmp_path / "csv", dtype=str, keep_default_na=False, lineterminator="\n")
+    assert rows.to_dict("records") == shown.fillna("").assign(label="").to_dict("records")
     content = (tmp_path / "jsonl").read_text(encoding="utf-8")
     assert "żółć" in content
     rows = [json.loads(line) for line in content.split("\n")[:-1]]
@@ -79,7 +77,6 @@ def test_labels_that_are_known_are_filled_in(format, tmp_path):
         (pd.concat([ASSESSMENTS, ASSESSMENTS[:1]]), "csv", "'d1' occurs more than once in query 'q1'"),
         (pd.DataFrame({"qid": ["q"], "docno": ["d 1"]}), "trec", "no docno with white space: 'd 1'"),
         (ASSESSMENTS.assign(qid=["q", "q", "q\u00a0"]), "trec", "'trec' takes no qid with white space"),
-        (pd.DataFrame({"qid": [""], "docno": ["d"]}), "trec", "not empty and without NUL; got ''"),
         (ASSESSMENTS, "opensearch", "holds labels, and none is known"),
     ],
 )
@@ -103,10 +100,8 @@ def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path
     ("content", "complaint"),
     [
         ("q1 0 d1 3\nq1 0 d2 good\n", "line 2: expected a label that is a whole number from -2 .*'d2'.*; got 'good'"),
-        ("q1 0 d1 3\nq1 0 d2 -3\n", "line 2: expected a label that .*; got -3"),
         ("q Q0 d 1 0.5 tag\n", "line 1: expected 4 columns, qid iteration docno label; got 6 columns"),
         ("qid,docno,label\nq1,d1,3\nq1,d2,good\n", "row 3: document 'd2' of query 'q1': .*'good'"),
-        ("qid,docno,label\nq1,d1,3\nq1,d2,3,4\n", "line 3"),
         ("qid,docno,grade\nq1,d1,3\n", "header with 'qid', 'docno', 'label'; missing: 'label'; got 'qid', .*'grade'"),
         ("qid;label;doc\nq1;3;d1\n", "missing: 'docno'; got 'qid', 'label', 'doc'"),
         ("query,document,grade\nq1,d1,3\n", "line 1: expected 4 columns.*first line that names its columns"),
@@ -114,7 +109,6 @@ def test_tables_as_spreadsheets_save_them_and_plain_qrels_are_judgments(tmp_path
         ('\n{"qid": "q1", "docno": "d1", "label": true}\n', "line 2: expected a label.*got True"),
         ('{"qid": "q1", "docno": "d1"}\n', "line 1: expected a JSON object"),
         ("q1 0 d1 3\nq1 0 d1 2\n", r"'d1' of query 'q1' has different labels: \[2, 3\]"),
-        ("", "the file is empty"),
     ],
 )
 def test_malformed_judgments_are_named(tmp_path, content, complaint):
