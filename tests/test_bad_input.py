@@ -118,26 +118,24 @@ def test_numbers_in_messages_are_plain(frame, columns, loss, message):
     refused(message, Audit.create, frame.assign(**columns), BOTH, loss, budget=20, cost=cost)
 
 
-@pytest.mark.parametrize("face", ["estimate", "compare", "rank", "rank of a plan"])
+OPTIONS = [
+    *(("qrels", wrong, f"qrels must be a pandas DataFrame, got {wrong!r}") for wrong in (None, {}, "labels.txt")),
+    *(("confidence", wrong, f"confidence must be a number, got {wrong!r}") for wrong in ("0.95", None)),
+    *(("estimator", wrong, f"unknown estimator {wrong!r}") for wrong in (3, ["snis"], "")),
+    ("missing", None, "unknown missing None"),
+]
+
+
+@pytest.mark.parametrize("face", ["estimate", "compare", "rank"])
 def test_labels_and_options(audit, frame, three, demo, face):
-    name, _, of_plan = face.partition(" of a ")
-    made, known = audit, wanted(audit, frame)
-    if of_plan:
-        made = Plan.create(three, None, "DCG@10", budget=300, level="query")
-        known = demo.judge(made.assessments)
-        refused("run 'late' must be a pandas DataFrame, got 3", made.with_rankers, late=3)
-    call = getattr(made, name)
-    for wrong in (None, {}, [1], "labels.txt"):
-        refused(f"qrels must be a pandas DataFrame, got {wrong!r}", call, wrong)
-    for wrong in ("0.95", None, [0.9]):
-        refused(f"confidence must be a number, got {wrong!r}", call, known, confidence=wrong)
-    options = {"estimator": (3, ["snis"], ""), "missing": (None, ["error"])}
-    options |= {"correction": (None, 3, ["holm"], "")} if name == "rank" else {}
-    for option, wrong in ((option, wrong) for option, values in options.items() for wrong in values):
-        refused(f"unknown {option} {wrong!r}", call, known, **{option: wrong})
-    if name == "estimate":
-        interval = call(known)["first"].confidence_interval
-        refused("confidence_level must be a number, got 'high'", interval, "high")
+    plan = Plan.create(three, None, "DCG@10", budget=300, level="query")
+    corrections = [("correction", wrong, f"unknown correction {wrong!r}") for wrong in (None, ["holm"])]
+    for option, wrong, message in OPTIONS + (corrections if face == "rank" else []):
+        refused(message, getattr(audit, face), **{"qrels": wanted(audit, frame), option: wrong})
+        refused(message, plan.rank, **{"qrels": demo.judge(plan.assessments), option: wrong})
+    interval = audit.estimate(wanted(audit, frame))["first"].confidence_interval
+    refused("confidence_level must be a number, got 'high'", interval, "high")
+    refused("run 'late' must be a pandas DataFrame, got 3", plan.with_rankers, late=3)
 
 
 @pytest.mark.parametrize("value", [None, 3, b"audit", ["audit"]])
@@ -147,21 +145,15 @@ def test_paths(audit, value):
     refused("format must be one of", audit.export, "judge-me", format=["csv"])
 
 
-@pytest.mark.parametrize("wrong", [[["q", "d"]], None, "a.run", {"q": ["d"]}])
-def test_rankers_and_models_are_transformers(wrong):
+@pytest.mark.parametrize("wrong", [[["q", "d"]], None, "a.run"])
+def test_rankers_models_and_depths(wrong, three):
     refused(f"ranker 'a' must be a PyTerrier transformer or a frame, got {wrong!r}", Runs, a=wrong)
     message = "each model of MixtureGrades(first, second, …) must be a PyTerrier transformer, got "
     refused(f"{message}{wrong!r}", MixtureGrades, UniformGrades(2), wrong)
     refused(f"{message}[UniformGrades(2), UniformGrades(2)]", MixtureGrades, [UniformGrades(2), UniformGrades(2)])
-
-
-@pytest.mark.parametrize("wrong", ["10", 2.5, None, UniformGrades(2)])
-def test_depths_are_whole_numbers(wrong, three):
-    message = f"must be a whole number, got {wrong!r}"
-    if wrong is not None:
-        refused(f"depth {message}", Runs, wrong, a=three)
     for runs in (Runs(a=three), Runs(10, a=three)):
-        refused(f"the cutoff of Runs {message}", runs.__mod__, wrong)
+        refused(f"the cutoff of Runs must be a whole number, got {wrong!r}", runs.__mod__, wrong)
+    refused("depth must be a whole number, got 2.5", Runs, 2.5, a=three)
     refused("depth must be at least 1, got 0", Runs, 0, a=three)
 
 

@@ -74,8 +74,6 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table: pd.DataFram
     plan, scored = Answers(alone).plan(60, seed=1), Answers(alone).labels(true_scores(alone))
     status = plan.status(asked_for(plan, scored), margin=0.2)
     assert status.low < alone["truth"].mean() < status.high
-    with pytest.raises(ValueError, match="a unit is an answer or an item, got 'query'"):
-        Answers(table).drawn("query")
 
 
 def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their_scores() -> None:
@@ -137,17 +135,36 @@ def test_labels_take_ids_as_the_table_does() -> None:
     assert answers.labels(scores)["qid"].tolist() == ["1"]
 
 
+WRONG = made(5).assign(score_gpt=lambda table: table["score"].where(table.index != 7, 3.0))
+
+
+def labelled(**rows: object) -> pd.DataFrame:
+    return Answers(made(2).assign(answer="same")).labels(pd.DataFrame(rows))
+
+
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("ask", "message"),
     [
-        ({"item": ["i0"], "system": ["best"], "score": [1]}, "there is no answer of item 'i0', system 'best'"),
-        ({"item": ["i0"], "system": ["new"], "score": [3]}, "expected a score from 0 to 1; got 3"),
-        ({"item": "i0", "system": ["new", "old"], "score": [0, 1]}, "item 'i0': the same answer has different scores"),
+        (lambda: labelled(item=["i0"], system="best", score=1), "there is no answer of item 'i0', system 'best'"),
+        (lambda: labelled(item=["i0"], system="new", score=3), "expected a score from 0 to 1; got 3"),
+        (
+            lambda: labelled(item="i0", system=["new", "old"], score=[0, 1]),
+            "item 'i0': the same answer has different scores",
+        ),
+        (
+            lambda: Answers(WRONG),
+            "item 'i3', system 'old': score_gpt is 3, outside 0 to 1; judges and people score on one scale, .* scale=",
+        ),
+        (lambda: Answers(made(5).query("system == 'new'"), "preference"), "between two systems"),
+        (lambda: Answers(made(5, runs=2), "preference"), "not 2 with 2 runs each"),
+        (lambda: Answers(made(5)).drawn("query"), "a unit is an answer or an item, got 'query'"),
     ],
 )
-def test_labels_name_what_is_wrong(rows: dict, message: str) -> None:
+def test_what_does_not_fit_is_refused(ask, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Answers(made(2).assign(answer="same")).labels(pd.DataFrame(rows))
+        ask()
+    for scale in ("0-3", "preference"):
+        assert Answers(WRONG, scale).judges == ["score", "score_gpt"]
 
 
 def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_first(table: pd.DataFrame) -> None:
@@ -167,23 +184,6 @@ def test_one_score_for_all_answers_is_no_warning() -> None:
         warnings.simplefilter("error")
         report = Report.of(plan, asked_for(plan, labels))
     assert "one label" not in str(report.check)
-
-
-def test_a_judges_score_off_the_scale_names_the_answer_and_the_option() -> None:
-    table = made(5)
-    wrong = table.assign(score_gpt=table["score"].where(table.index != 7, 3.0))
-    said = "item 'i3', system 'old': score_gpt is 3, outside 0 to 1; judges and people score on one scale, .* scale="
-    with pytest.raises(ValueError, match=said):
-        Answers(wrong)
-    assert Answers(wrong, "0-3").judges == ["score", "score_gpt"]
-    assert Answers(wrong, "preference").judges == ["score", "score_gpt"]
-
-
-def test_a_preference_needs_two_systems() -> None:
-    with pytest.raises(ValueError, match="between two systems"):
-        Answers(made(5).query("system == 'new'"), "preference")
-    with pytest.raises(ValueError, match="not 2 with 2 runs each"):
-        Answers(made(5, runs=2), "preference")
 
 
 @pytest.mark.parametrize("label", [-1, " -1.0 ", -2])

@@ -13,9 +13,7 @@ import io
 import re
 import shlex
 import warnings
-from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 import joblib
 import pytest
@@ -48,49 +46,20 @@ PAGES = sorted(DOCS.glob("*.md"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-class Block(NamedTuple):
-    """A fenced block: its language, its text, the line that it starts at, and the line after its end."""
-
-    language: str
-    text: str
-    start: int
-    end: int
+RUN = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n*```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+"""A block that is executed: its language, its text, and its output, if that is the next block."""
 
 
-def blocks(page):
-    found, lines = [], page.read_text(encoding="utf-8").splitlines()
-    fences = [number for number, line in enumerate(lines) if line.startswith("```")]
-    for start, end in zip(fences[::2], fences[1::2], strict=True):
-        found.append(Block(lines[start][3:], "\n".join(lines[start + 1 : end]) + "\n", start + 2, end + 1))
-    return found
-
-
-def runs(page):
-    """The blocks of a page that are executed, each with the block that follows it, if that is its output."""
-    lines, found = page.read_text(encoding="utf-8").splitlines(), blocks(page)
-    for block, following in zip_longest(found, found[1:]):
-        if block.language in ("python", "sh"):
-            follows = following is not None and following.language == "text"
-            follows = follows and not any(lines[block.end : following.start - 2])
-            yield block, following if follows else None
-
-
-def executed(block, page, namespace):
+def executed(language, text, namespace):
     """What a block prints."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        if block.language == "python":
-            code = compile("\n" * (block.start - 1) + block.text, str(page), "exec")
-            exec(code, namespace)
-        else:
-            for command in block.text.replace("\\\n", " ").splitlines():
-                if command.startswith("pt-active "):
-                    print(command_output(command))
+        if language == "python":
+            exec(text, namespace)
+        for command in text.replace("\\\n", " ").splitlines() if language == "sh" else ():
+            if command.startswith("pt-active "):
+                words = shlex.split(command, comments=True)[1:]
+                print(CliRunner().invoke(app.app, words, env={"COLUMNS": "100", "TERM": "dumb"}).output)
     return plain(printed.getvalue())
-
-
-def command_output(command):
-    words = shlex.split(command, comments=True)[1:]
-    return CliRunner().invoke(app.app, words, env={"COLUMNS": "100", "TERM": "dumb"}).output
 
 
 def loaded(path):
@@ -136,25 +105,26 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     namespace = {"__name__": "__main__"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for block, output in runs(page):
-            printed = executed(block, page, namespace)
-            if output is not None:
-                assert printed == plain(output.text), f"{page.name}, line {output.start}: {printed}"
+        for block in RUN.finditer(page.read_text(encoding="utf-8")):
+            language, text, output = block.groups()
+            printed = executed(language, text, namespace)
+            assert output is None or printed == plain(output), f"{page.name}, {text}"
 
 
 def test_there_are_examples():
     """Guards against fences that the test above would not see."""
-    shown = {page.stem: sum(output is not None for _, output in runs(page)) for page in PAGES}
-    some = "quickstart concepts definitions data-model documents many-rankers rounds auditing"
-    assert all(shown[stem] for stem in some.split())
-    languages = {block.language for page in PAGES for block in blocks(page)}
-    assert languages <= {"python", "sh", "text"}
+    texts = {page.stem: page.read_text(encoding="utf-8") for page in PAGES}
+    for stem in ("quickstart", "concepts", "definitions", "documents", "many-rankers", "rounds", "auditing"):
+        assert any(block[3] for block in RUN.finditer(texts[stem]))
+    fences = [re.findall("^```(.*)$", text, re.MULTILINE) for text in texts.values()]
+    assert {language for each in fences for language in each[::2]} <= {"python", "sh", "text"}
+    assert not any(end for each in fences for end in each[1::2])
 
 
 def test_the_workflow_of_the_gate_runs_the_command_of_its_page():
     text = (ROOT / "examples" / "release-gate.yml").read_text(encoding="utf-8")
-    commands = [block.text.strip() for block in blocks(DOCS / "gate.md") if block.language == "sh"]
-    assert [command for command in commands if f"- run: {command} --junit " in text]
+    blocks = RUN.findall((DOCS / "gate.md").read_text(encoding="utf-8"))
+    assert any(f"- run: {command.strip()} --junit " in text for language, command, _ in blocks if language == "sh")
 
 
 def anchors(page):
