@@ -44,7 +44,7 @@ MAX_SECONDS = 5.0  # CPU seconds; no reader may take more with a small file
 
 PLACED = re.compile(
     r"\b(line|row) [0-9]+(: | column | and row )|\(line [0-9]+\)|the file is empty|header|compressed data is damaged"
-    "|must have one"
+    "|must have one|different"
 )
 """What the message of an error about a small file says beside the file's name."""
 
@@ -138,33 +138,36 @@ def mistake(name: str, content: bytes, folder: Path, rng: np.random.Generator) -
     """What a reader does wrong with a file; None if nothing."""
     reader = READERS[name]
     expected = None if reader.oracle is None else reader.oracle(content)
-    path, written, hurt = folder / name, content, False
+    path, hurt = folder / name, False
     if rng.random() < 0.15 and path.suffix not in (".parquet", ".sqlite"):
         path = folder / f"{name}.gz"
-        written, hurt = packed(content, rng)
-    path.write_bytes(written)
+        content, hurt = packed(content, rng)
+    path.write_bytes(content)
     start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
+    try:
+        with warnings.catch_warnings(action="ignore"):
             found = reader.rows(path)
-        except ValueError as error:
-            message = str(error)
-            if type(error).__module__ == "builtins" and not message.startswith(str(path)):
-                return f"the message does not begin with the file: {message[:200]}"
-            if "\n" in message or len(message) > 1000 + len(str(path)):
-                return f"the message is long: {message[:200]!r}"
-            if reader.oracle is not None and not PLACED.search(message) and "different" not in message:
-                return f"the message names no line: {message[:300]}"
-            if expected is not None and not hurt:
-                return f"refused: {message}; expected {expected}"
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        else:
-            # A damaged compressed file may still hold the same bytes: gzip has flags that change nothing.
-            if reader.oracle is not None and found != expected:
-                return f"got {found}; expected {expected}"
-    return f"took {time.process_time() - start:.1f} s" if time.process_time() - start > MAX_SECONDS else None
+        # A damaged compressed file may still hold the same bytes: gzip has flags that change nothing.
+        said = f"got {found}; expected {expected}" if reader.oracle is not None and found != expected else None
+    except ValueError as error:
+        said = _wrong_message(error, path, reader.oracle is not None)
+        if said is None and expected is not None and not hurt:
+            said = f"refused: {error}; expected {expected}"
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    seconds = time.process_time() - start
+    return f"took {seconds:.1f} s" if said is None and seconds > MAX_SECONDS else said
+
+
+def _wrong_message(error: ValueError, path: Path, placed: bool) -> str | None:
+    message = str(error)
+    if type(error).__module__ == "builtins" and not message.startswith(str(path)):
+        return f"the message does not begin with the file: {message[:200]}"
+    if "\n" in message or len(message) > 1000 + len(str(path)):
+        return f"the message is long: {message[:200]!r}"
+    if placed and not PLACED.search(message):
+        return f"the message names no line: {message[:300]}"
+    return None
 
 
 def fuzzed(name: str, seed: int, folder: Path) -> tuple[bytes, str | None]:
