@@ -27,7 +27,7 @@ def asked_for(plan, labels: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("scale", "unit"), [("1-5", "answer"), ("0-1:0.25", "item"), ("-2-2", "item")])
-def test_a_census_gives_the_mean_scores_on_any_scale(scale: str, unit: str) -> None:
+def test_a_census_gives_the_mean_scores_on_any_scale(scale, unit):
     table = made(30).drop(columns="score")
     answers = Answers(table, scale)
     own = answers.scale.scores[answers.scale.first :]
@@ -39,7 +39,7 @@ def test_a_census_gives_the_mean_scores_on_any_scale(scale: str, unit: str) -> N
 
 
 @pytest.mark.parametrize("runs", [1, 3])
-def test_a_census_for_new_items_is_the_paired_t_test(runs: int) -> None:
+def test_a_census_for_new_items_is_the_paired_t_test(runs):
     table = made(120, runs=runs)
     answers = Answers(table)
     plan, labels = answers.plan(len(table)), answers.labels(true_scores(table))
@@ -52,7 +52,7 @@ def test_a_census_for_new_items_is_the_paired_t_test(runs: int) -> None:
 
 
 @pytest.mark.skipif(not GPQA.exists(), reason="the data set is not there")
-def test_gpqa_as_published() -> None:
+def test_gpqa_as_published():
     """198 questions, five runs of two models: a difference of .0586 with a standard error of .0278, p = .036."""
     given = pd.read_csv(GPQA).rename(columns={"model_id": "system", "epoch": "run", "item_id": "item"})
     answers = Answers(given.drop(columns="score"))
@@ -63,7 +63,7 @@ def test_gpqa_as_published() -> None:
     assert result.pvalue == pytest.approx(0.036, abs=5e-4)
 
 
-def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table: pd.DataFrame) -> None:
+def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table):
     alone = table[table["system"] == "new"]
     assert Answers(table.drop(columns="score")).drawn() == {"level": "query"}
     assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.5}
@@ -76,7 +76,7 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table: pd.DataFram
     assert status.low < alone["truth"].mean() < status.high
 
 
-def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their_scores() -> None:
+def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their_scores():
     table = pd.DataFrame({"item": [1, 1, 2, 2, 3, 3], "system": ["a", "b"] * 3, "answer": list("uvwxyz")})
     scored = Answers(table.assign(score=[1, 1, 1, 0, None, 0.5])).pool.set_index("text")["grade_1"]
     assert scored[["u", "v"]].to_numpy() == pytest.approx(1 / 1.05, rel=ROUNDED)
@@ -87,7 +87,7 @@ def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their
     assert chance.iloc[1] > 1.5 * chance.iloc[0]
 
 
-def test_several_judges_are_united_and_one_that_is_silent_is_left_out(table: pd.DataFrame) -> None:
+def test_several_judges_are_united_and_one_that_is_silent_is_left_out(table):
     judged = table.drop(columns="score").assign(score_good=table["truth"], score_half=np.nan)
     judged.loc[judged.index[::2], "score_half"] = 0.5
     both, alone = (Answers(each).pool["grade_1"] - 0.5 for each in (judged, judged.drop(columns="score_half")))
@@ -96,7 +96,7 @@ def test_several_judges_are_united_and_one_that_is_silent_is_left_out(table: pd.
     assert (both.abs() < alone.abs()).all()
 
 
-def test_a_shared_answer_is_judged_once() -> None:
+def test_a_shared_answer_is_judged_once():
     table = made(30).assign(answer=lambda t: t["answer"].where(t["item"] != "i3", "same"))
     table.loc[table["item"] == "i3", "truth"] = 1
     answers = Answers(table)
@@ -107,9 +107,7 @@ def test_a_shared_answer_is_judged_once() -> None:
 
 
 @pytest.mark.parametrize(("scale", "runs"), [("0-1", 1), ("0-1", 2), ("preference", 1)])
-def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn_and_found(
-    scale: str, runs: int
-) -> None:
+def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn_and_found(scale, runs):
     table = made(30, runs=runs).assign(cost=lambda t: 1 + t.index % 3)
     if scale != "preference":  # where it is open which of two equal answers is the first
         table.loc[table["item"] == "i3", ["answer", "truth"]] = "same", 1
@@ -129,7 +127,7 @@ def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn
     assert found[0][1] == pytest.approx(found[1][1])
 
 
-def test_labels_take_ids_as_the_table_does() -> None:
+def test_labels_take_ids_as_the_table_does():
     answers = Answers(made(5).assign(item=lambda t: t["item"].str[1:].astype(int)))
     scores = pd.DataFrame({"item": [1.0, 2.0], "system": "new", "score": [1, None]})
     assert answers.labels(scores)["qid"].tolist() == ["1"]
@@ -160,14 +158,14 @@ def labelled(**rows: object) -> pd.DataFrame:
         (lambda: Answers(made(5)).drawn("query"), "a unit is an answer or an item, got 'query'"),
     ],
 )
-def test_what_does_not_fit_is_refused(ask, message: str) -> None:
+def test_what_does_not_fit_is_refused(ask, message):
     with pytest.raises(ValueError, match=message):
         ask()
     for scale in ("0-3", "preference"):
         assert Answers(WRONG, scale).judges == ["score", "score_gpt"]
 
 
-def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_first(table: pd.DataFrame) -> None:
+def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_first(table):
     answers, scores = Answers(table, "preference"), preferred(table)
     plan, labels = answers.plan(len(scores)), answers.labels(scores)
     assert plan.compare(labels).difference == pytest.approx(scores["score"].mean())
@@ -177,7 +175,7 @@ def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_fi
     assert (shown["label"] == 1 + shown["score"].where(first_is_new, -shown["score"])).all()
 
 
-def test_one_score_for_all_answers_is_no_warning() -> None:
+def test_one_score_for_all_answers_is_no_warning():
     answers = Answers(made(30).drop(columns="score"))
     plan, labels = answers.plan(40), answers.labels(made(30).assign(score=1))
     with warnings.catch_warnings():
@@ -187,7 +185,7 @@ def test_one_score_for_all_answers_is_no_warning() -> None:
 
 
 @pytest.mark.parametrize("label", [-1, " -1.0 ", -2])
-def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label: object, tmp_path: Path) -> None:
+def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label, tmp_path):
     plan = Answers(made(20).drop(columns="score"), "preference").plan(10)
     given = plan.assessments[["qid", "docno"]].assign(label=[str(label)] + ["1"] * (len(plan.assessments) - 1))
     numbers = given.assign(label=given["label"].astype(float))
@@ -203,7 +201,7 @@ def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label: o
             ask()
 
 
-def test_a_blank_in_row_4_of_50_is_named_and_all_other_items_count() -> None:
+def test_a_blank_in_row_4_of_50_is_named_and_all_other_items_count():
     table = true_scores(made(60))
     answers = Answers(table.drop(columns="score"), "1-5")
     plan, labels = answers.plan(50), answers.labels(table.assign(score=1 + 4 * table["score"]))

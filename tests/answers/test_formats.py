@@ -19,7 +19,7 @@ from pt_active.answers.formats import FORMATS, read_rows
 SAMPLES = Path(__file__).parent / "samples"
 
 
-def test_inspect() -> None:
+def test_inspect():
     rows = read_rows(SAMPLES / "inspect.json").sort_values(["item", "run"])
     assert rows[["item", "run"]].to_numpy().tolist() == [["fr", 1], ["fr", 2], ["it", 1], ["it", 2]]
     told = rows[["system", "question", "answer", "reference", "score_includes"]]
@@ -28,7 +28,7 @@ def test_inspect() -> None:
     assert set(told["score_includes"]) == {0.0, 1.0}
 
 
-def test_lm_evaluation_harness() -> None:
+def test_lm_evaluation_harness():
     rows = read_rows(SAMPLES / "lm_eval.jsonl")
     assert rows[["item", "question", "answer", "reference", "score_exact_match"]].values.tolist() == [
         [0, "Capital of France?", "lol", "Paris", 0.0],
@@ -36,7 +36,7 @@ def test_lm_evaluation_harness() -> None:
     ]
 
 
-def test_promptfoo() -> None:
+def test_promptfoo():
     answers = Answers(SAMPLES / "promptfoo.json")
     assert answers.systems == ("echo 0", "echo 1", "mock 2", "mock 3")
     assert answers.table[["item", "question", "answer", "score"]].values.tolist()[:3] == [
@@ -56,7 +56,7 @@ TREC = {
 
 
 @pytest.mark.parametrize("name", [*TREC, "autojudge"])
-def test_trec_rag(name: str, tmp_path: Path) -> None:
+def test_trec_rag(name, tmp_path):
     path = SAMPLES / "autojudge.jsonl"
     if name in TREC:
         path = tmp_path / "run.jsonl"
@@ -64,7 +64,7 @@ def test_trec_rag(name: str, tmp_path: Path) -> None:
     assert read_rows(path)[["item", "system", "answer"]].values.tolist() == [["1", "r", "Paris.\nOn the Seine."]]
 
 
-def test_other_json_is_a_table_whose_lines_are_objects(tmp_path: Path) -> None:
+def test_other_json_is_a_table_whose_lines_are_objects(tmp_path):
     path, row = tmp_path / "x.jsonl", {"item": 1, "system": "a", "answer": "u"}
     path.write_text(json.dumps(row) + "\n")
     assert read_rows(path).to_dict("records") == [row]
@@ -73,5 +73,5 @@ def test_other_json_is_a_table_whose_lines_are_objects(tmp_path: Path) -> None:
         read_rows(path)
 
 
-def test_each_format_is_told_from_the_others() -> None:
+def test_each_format_is_told_from_the_others():
     assert not any(set(one.known_by) <= set(other.known_by) for one, other in permutations(FORMATS.values(), 2))

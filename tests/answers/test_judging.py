@@ -30,14 +30,14 @@ def page_of(table: pd.DataFrame, scale: str, folder: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("scale", ["1-5", "0-1"])
-def test_judges_give_the_scores_of_the_scale_and_no_other(scale: str, tmp_path: Path) -> None:
+def test_judges_give_the_scores_of_the_scale_and_no_other(scale, tmp_path):
     page, _ = page_of(made(10), scale, tmp_path)
     first, last = map(int, scale.split("-"))
     assert re.findall(r'data-grade="(\d)"', page) == [str(score) for score in range(first, last + 1)]
     assert f'data-grades="{last + 1}"' in page
 
 
-def test_judges_see_texts_as_they_are_and_not_the_system_and_pages_speak_of_answers(tmp_path: Path) -> None:
+def test_judges_see_texts_as_they_are_and_not_the_system_and_pages_speak_of_answers(tmp_path):
     table = made(10).assign(reference="the truth", question="Which query finds the document?")
     page, work = page_of(table.assign(system="secret-" + table["system"]), "0-1", tmp_path)
     assert "Reference answer: the truth" in work
@@ -48,7 +48,7 @@ def test_judges_see_texts_as_they_are_and_not_the_system_and_pages_speak_of_answ
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_two_answers_stand_side_by_side_and_a_key_says_which_is_better(browser, width: int, tmp_path: Path) -> None:
+def test_two_answers_stand_side_by_side_and_a_key_says_which_is_better(browser, width, tmp_path):
     table = made(20).assign(reference="4 is right", answer="It is 4 or 5.")
     site = site_for(table, "preference", tmp_path)
     size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}

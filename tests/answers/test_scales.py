@@ -18,7 +18,7 @@ SCALES = {
 
 
 @pytest.mark.parametrize("text", SCALES)
-def test_a_label_stands_for_its_score_in_the_measure(text: str) -> None:
+def test_a_label_stands_for_its_score_in_the_measure(text):
     scale = ScoreScale.parsed(text)
     values = rank_form(parse_measure(scale.measure()), scale.max_grade, 1).values
     labels = scale.labels(pd.Series(SCALES[text]))
@@ -31,12 +31,12 @@ def test_a_label_stands_for_its_score_in_the_measure(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "1-1", "5-1", "0-1:0", "0-1:0.3", "0-2000", "good-bad"])
-def test_a_scale_that_is_none_is_refused(text: str) -> None:
+def test_a_scale_that_is_none_is_refused(text):
     with pytest.raises(ValueError, match="scale"):
         ScoreScale.parsed(text)
 
 
-def test_scores_off_the_scale_are_refused() -> None:
+def test_scores_off_the_scale_are_refused():
     with pytest.raises(ValueError, match=r"row 1: expected a score from 1 to 5; got '7'"):
         ScoreScale.parsed("1-5").shares(pd.Series(["2", "7"]))
     with pytest.raises(ValueError, match=r"must be one of 1, 2, 3, 4, 5; got 2.5"):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ WIDE = pd.DataFrame({"item": [1, 2], "question": ["x?", "y?"], "answer_a": ["red
 WIDE = WIDE.assign(answer_b=["blue", "same"], score_a=[1.0, 0.5], score_b=[0.0, None])
 
 
-def test_long_wide_and_by_system_are_one_table() -> None:
+def test_long_wide_and_by_system_are_one_table():
     long = answer_table(LONG)
     spelled = LONG.rename(columns={"item": " Item", "system": "Model", "answer": "Answer", "score": "SCORE"})
     frames = {name: part.drop(columns="system") for name, part in LONG.groupby("system")}
@@ -22,13 +20,13 @@ def test_long_wide_and_by_system_are_one_table() -> None:
         pd.testing.assert_frame_equal(answer_table(other)[long.columns], long)
 
 
-def test_a_question_may_be_the_item() -> None:
+def test_a_question_may_be_the_item():
     wide = answer_table(pd.DataFrame({"Question": ["x?", "y?"], "Answer_New": ["u", "v"], "answer_old": ["w", "w"]}))
     said = (wide["item"] + wide["system"] + wide["answer"]).tolist()
     assert said == ["x?Newu", "x?oldw", "y?Newv", "y?oldw"]
 
 
-def test_frames_of_pyterrier_and_inspect_are_taken() -> None:
+def test_frames_of_pyterrier_and_inspect_are_taken():
     """Where nothing else names systems, those of Inspect's ``samples_df`` are its evaluations, and not its scorers."""
     rows = pd.DataFrame({"qid": ["1"], "query": ["x?"]})
     table = answer_table({"a": rows.assign(qanswer="u"), "b": rows.assign(qanswer="v")})
@@ -48,21 +46,21 @@ def test_frames_of_pyterrier_and_inspect_are_taken() -> None:
         ("parquet", LONG.to_parquet),
     ],
 )
-def test_files_are_read(ending: str, write, tmp_path: Path) -> None:
+def test_files_are_read(ending, write, tmp_path):
     write(tmp_path / f"answers.{ending}")
     found, wanted = answer_table(tmp_path / f"answers.{ending}"), answer_table(LONG)
     assert found["docno"].tolist() == wanted["docno"].tolist()
     pd.testing.assert_series_equal(pd.to_numeric(found["score"]), wanted["score"])
 
 
-def test_an_answer_does_not_tell_its_system_and_the_same_text_is_one_answer() -> None:
+def test_an_answer_does_not_tell_its_system_and_the_same_text_is_one_answer():
     by_item = answer_table(LONG).set_index("item")["docno"]
     assert by_item["1"].nunique() == 2
     assert by_item["2"].nunique() == 1
     assert not by_item.str.contains("a$|b$").all()
 
 
-def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares() -> None:
+def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares():
     rows = pd.DataFrame({"item": "1", "system": [*"aaabbb"], "run": [1, 2, 3] * 2, "answer": [*"uuvuvw"]})
     docnos = answer_table(rows).groupby("system")["docno"].agg(set)
     assert len(docnos["a"]) == len(docnos["b"]) == 3
@@ -97,12 +95,12 @@ RUNS = pd.concat([LONG.assign(run=1), LONG.assign(run=2).iloc[:3]])
         (LONG.assign(score=[[1]] * 4), r"item '1', system 'a': expected a number as score; got \[1\]"),
     ],
 )
-def test_tables_that_do_not_fit_are_refused(frame: pd.DataFrame, said: str) -> None:
+def test_tables_that_do_not_fit_are_refused(frame, said):
     with pytest.raises(ValueError, match=said):
         answer_table(frame)
 
 
-def test_what_one_row_says_of_an_item_is_known_of_all_its_answers_in_any_order() -> None:
+def test_what_one_row_says_of_an_item_is_known_of_all_its_answers_in_any_order():
     rows = LONG.assign(question=["x?", None, None, "y?"], cluster=[None, "u", "v", None], reference=None, cost=1)
     table = answer_table(rows)
     assert table["question"].tolist() == ["x?", "x?", "y?", "y?"]
@@ -110,14 +108,14 @@ def test_what_one_row_says_of_an_item_is_known_of_all_its_answers_in_any_order()
     pd.testing.assert_frame_equal(answer_table(rows.iloc[::-1]), table)
 
 
-def test_cells_that_hold_parts_or_numbers_are_texts() -> None:
+def test_cells_that_hold_parts_or_numbers_are_texts():
     parts = LONG.assign(answer=[["re", "d"], {"text": "blue"}, 7, np.array(["a", "b"])], question=[["x"]] * 2 + [5] * 2)
     table = answer_table(parts.assign(cluster=[[1]] * 4))
     assert table["answer"].tolist() == ["re\nd", "blue", "7", "a\nb"]
     assert table["question"].tolist() == ["x", "x", "5", "5"]
 
 
-def test_an_empty_answer_is_one_that_people_see_and_judge_once() -> None:
+def test_an_empty_answer_is_one_that_people_see_and_judge_once():
     table = answer_table(LONG.assign(answer=["red", None, " ", ""]))
     assert table["answer"].tolist() == ["red", *["(empty answer)"] * 3]
     assert table["docno"].nunique() == 3

@@ -178,7 +178,7 @@ def fuzzed(name: str, seed: int, folder: Path) -> tuple[bytes, str | None]:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_file_is_read_and_a_damaged_one_is_refused_or_read_as_it_is(name: str, tmp_path: Path) -> None:
+def test_a_file_is_read_and_a_damaged_one_is_refused_or_read_as_it_is(name, tmp_path):
     reader = READERS[name]
     (tmp_path / name).write_bytes(reader.content)
     found = reader.rows(tmp_path / name)

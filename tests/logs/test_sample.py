@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import shutil
 import sys
-from collections.abc import Callable
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def exact(traffic: np.ndarray, n: int) -> np.ndarray:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 @pytest.mark.parametrize("traffic", SMALL.values(), ids=SMALL)
-def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(traffic: list[float], n: int) -> None:
+def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(traffic, n):
     traffic, value = np.array(traffic), np.array([1.0, -2.0, 0.5, 3.0, 0.0])
     chance = inclusion(traffic, n)
     assert chance == pytest.approx(exact(traffic, n), rel=1e-12)
@@ -64,13 +63,13 @@ def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(
 
 
 @pytest.mark.parametrize("start", [0.0, 1e-17, 0.5, 1 - 2**-53])
-def test_rounding_neither_adds_nor_takes_a_query(start: float) -> None:
+def test_rounding_neither_adds_nor_takes_a_query(start):
     traffic = np.random.default_rng(1).random(20_000) + 1e-3
     for n in (1, 7, 19_999, 20_000):
         assert drawn_in_order(inclusion(traffic, n), start).sum() == n
 
 
-def test_seeds_draw_queries_as_often_as_they_should() -> None:
+def test_seeds_draw_queries_as_often_as_they_should():
     traffic, seeds = np.array(SMALL["one is certain"]), 2000
     came, chance = np.zeros(len(traffic)), exact(traffic, 2)
     for seed in range(seeds):
@@ -126,7 +125,7 @@ def assert_same(one: QuerySample, other: QuerySample) -> None:
 
 
 @pytest.mark.parametrize("kept", [in_csv, in_trec, on_dask])
-def test_every_engine_draws_the_same_sample(kept: Callable[..., Any], rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_every_engine_draws_the_same_sample(kept, rows, tmp_path):
     usual, other = in_parquet(rows, tmp_path), kept(rows, tmp_path)
     found, again = (sample_queries(**source, n=20, seed=3) for source in (usual, other))
     assert_same(found, again)
@@ -139,7 +138,7 @@ def test_every_engine_draws_the_same_sample(kept: Callable[..., Any], rows: pd.D
 
 
 @pytest.mark.slow  # Spark takes half a minute to start.
-def test_spark_draws_the_same_sample(rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_draws_the_same_sample(rows, tmp_path, monkeypatch):
     if shutil.which("java") is None:
         pytest.skip("there is no Java")
     sql = pytest.importorskip("pyspark.sql")
@@ -157,7 +156,7 @@ def test_spark_draws_the_same_sample(rows: pd.DataFrame, tmp_path: Path, monkeyp
         session.stop()
 
 
-def test_a_sample_of_all_queries_is_the_log(demo: DemoCollection, rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_sample_of_all_queries_is_the_log(demo, rows, tmp_path):
     whole = rows.drop_duplicates("qid")[["qid", "traffic"]]
     sample = sample_queries(**in_parquet(rows, tmp_path), n=len(whole))
     assert sample.certain == len(whole)
@@ -170,7 +169,7 @@ def test_a_sample_of_all_queries_is_the_log(demo: DemoCollection, rows: pd.DataF
     assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
-def test_queries_without_traffic_never_come(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_queries_without_traffic_never_come(rows, tmp_path):
     rows = rows.assign(traffic=rows["traffic"].where(rows["traffic"] > 3, 0.0))
     some = rows[rows["traffic"] > 0]["qid"].nunique()
     sample = sample_queries(**in_parquet(rows, tmp_path), n=some)
@@ -203,9 +202,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize(("files", "asked", "message"), MALFORMED)
-def test_what_cannot_be_drawn_from_is_refused(
-    files: dict[str, str], asked: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_drawn_from_is_refused(files, asked, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, content in files.items():
         Path(name).write_text(content)
@@ -214,7 +211,7 @@ def test_what_cannot_be_drawn_from_is_refused(
         sample_queries(source, **{"n": 1, "weight": "traffic"} | asked)
 
 
-def test_sources_of_another_kind_are_refused(rows: pd.DataFrame, tmp_path: Path) -> None:
+def test_sources_of_another_kind_are_refused(rows, tmp_path):
     with pytest.raises(TypeError, match="a log is files by ranker, or a frame of Dask or Spark"):
         sample_queries(rows, 1)
     pointed = rows.head(5).assign(qid=1.0)
