@@ -59,7 +59,7 @@ def test_commands_from_a_table_to_a_verdict_and_more_answers():
     project = Path("pt-active.toml")
     rest = re.sub("(?m)^(level|design|defensive) = .*\n", "", project.read_text())
     project.write_text(f'level = "document"\n{rest}')
-    assert "(design: successive)" in run("plan", "--out", "single")
+    assert "(design: successive)" in run("plan", "--budget", 20, "--out", "single")
     project.write_text(rest)
     run("plan", "--budget", 20, "--out", "small")
     run("plan", "--extend", "small", "--budget", 10, "--out", "more")

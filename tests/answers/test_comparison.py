@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,6 @@ from pt_active.judging.files import read_labels
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.making.queries import in_drawing_order
 from pt_active.relevance.digits import GRADE_BITS
-
-GPQA = Path(__file__).parents[3] / "shared/data/answers/gpqa_diamond_scores.csv"
 
 ROUNDED = 2.0**-GRADE_BITS
 """How far the digits that a grade keeps may lie from it, relative to it."""
@@ -49,18 +46,6 @@ def test_a_census_for_new_items_is_the_paired_t_test(runs):
         assert result.difference == pytest.approx((means["new"] - means["old"]).mean())
         assert result.standard_error == pytest.approx((means["new"] - means["old"]).sem())
         assert result.pvalue == pytest.approx(stats.ttest_rel(means["new"], means["old"]).pvalue, rel=1e-6)
-
-
-@pytest.mark.skipif(not GPQA.exists(), reason="the data set is not there")
-def test_gpqa_as_published():
-    """198 questions, five runs of two models: a difference of .0586 with a standard error of .0278, p = .036."""
-    given = pd.read_csv(GPQA).rename(columns={"model_id": "system", "epoch": "run", "item_id": "item"})
-    answers = Answers(given.drop(columns="score"))
-    assert answers.runs == 5
-    result = answers.plan(len(given)).compare(answers.labels(given), queries="new")
-    assert abs(result.difference) == pytest.approx(0.0586, abs=5e-5)
-    assert result.standard_error == pytest.approx(0.0278, abs=5e-5)
-    assert result.pvalue == pytest.approx(0.036, abs=5e-4)
 
 
 def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table):
