@@ -166,7 +166,7 @@ def kept_store(path: Path, *, killed: bool = False) -> Path:
 
 def content(path: Path) -> dict[str, bytes]:
     """Name → bytes of a file, or of all files of a folder."""
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
     return {str(each.relative_to(path)): each.read_bytes() for each in files}
 
 

@@ -126,7 +126,7 @@ def test_an_archived_store_is_read_where_nothing_can_be_written() -> None:
     ("change", "said"),
     [
         ("DELETE FROM about WHERE name = 'plan'", "it does not say of which plan they are"),
-        ("ALTER TABLE about DROP COLUMN sum", "the setting 'format' is not as it was written"),
+        ("ALTER TABLE about DROP COLUMN sum", "no such column: sum"),
         ("ALTER TABLE records DROP COLUMN note", "no such column"),
         # A view may have no end.
         ("DROP TABLE about; CREATE VIEW about AS SELECT 'x' AS name", "it has no table 'about'"),

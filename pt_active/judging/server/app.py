@@ -6,7 +6,6 @@ so links must go to the right people only. There are no cookies that another sit
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +22,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.tables import json_value
 from pt_active.frames.visible import json_text
 from pt_active.judging.records import record_lines
@@ -90,16 +88,18 @@ class Site:
             name = self._names.get(hashed(request.path_params["token"]))
             if name is None or (name == ORGANISER) != organiser:
                 raise HTTPException(403, "This link is not valid. Ask the organiser for yours.")
-            if request.method == "POST" and from_another_site(request.headers):
-                raise HTTPException(403, "This request came from another site.")
             request.state.name = name
-            if request.method == "POST" and self._sent[name] >= MOST_SENT:
+            if request.method != "POST":
+                return await page(request)
+            if from_another_site(request.headers):
+                raise HTTPException(403, "This request came from another site.")
+            if self._sent[name] >= MOST_SENT:
                 raise HTTPException(429, "Too many requests from this link at once. Try again.")
-            self._sent[name] += request.method == "POST"
+            self._sent[name] += 1
             try:
                 return await page(request)
             finally:
-                self._sent[name] -= request.method == "POST"
+                self._sent[name] -= 1
 
         return guarded
 
@@ -139,16 +139,14 @@ class Site:
 
     async def _keep(self, request: Request) -> Response:
         body = await body_of(request, _JSON)
-        if body is None:
-            raise HTTPException(415, "Expected JSON of at most a megabyte.")
         try:
-            sent = self.campaign.check(request.state.name, json_value(body.decode("utf-8")))
+            sent = json_value(body)
         except (ValueError, RecursionError):
             raise HTTPException(400, "Expected a JSON list of records.") from None
+        try:
+            return _json(await self.campaign.keep(request.state.name, sent))
         except Refused as reason:
             raise HTTPException(400, str(reason)) from None
-        await self.campaign.store.keep(sent.entries)
-        return _json(self.campaign.take(request.state.name, sent))
 
     # --- the organiser ------------------------------------------------------------------------------------------------
 
@@ -165,11 +163,9 @@ class Site:
     async def _adjudicate(self, request: Request) -> Response:
         form = await _form(request)
         try:
-            sent = self.campaign.adjudication(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
+            await self.campaign.adjudicate(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
         except (ValueError, Refused) as reason:
             raise HTTPException(400, f"This was not kept: {reason}.") from None
-        await self.campaign.store.keep(sent.entries)
-        self.campaign.take(ADJUDICATOR, sent)
         return RedirectResponse("adjudicate", 303)
 
     async def _pause(self, request: Request) -> Response:
@@ -195,17 +191,11 @@ class Site:
     async def _extend(self, request: Request) -> Response:
         try:
             budget = float((await _form(request)).get("budget", ""))
-        except ValueError:
-            return await self._next(request, "Enter the budget as a number.", 400)
-        if not math.isfinite(budget) or budget <= 0:
-            return await self._next(request, "The budget must be a number above 0.", 400)
-        try:
-            said, code = await self.organiser.extend(budget), 200
+            return await self._next(request, await self.organiser.extend(budget))
         except FileExistsError:
-            said, code = "The folder of the next plan is taken. Try again.", 409
+            return await self._next(request, "The folder of the next plan is taken. Try again.", 409)
         except ValueError as reason:
-            said, code = f"The plan was not extended: {reason}.", 400
-        return await self._next(request, said, code)
+            return await self._next(request, f"The plan was not extended: {reason}.", 400)
 
     async def _qrels(self, request: Request) -> Response:
         try:
@@ -232,10 +222,5 @@ def _download(content: str | bytes, name: str, kind: str) -> Response:
 
 async def _form(request: Request) -> dict[str, str]:
     """The fields of a form."""
-    body = await body_of(request, _FORM)
-    if body is None:
-        raise HTTPException(415, "Expected a form.")
-    try:
-        return {name: values[-1] for name, values in parse_qs(body.decode("utf-8"), keep_blank_values=True).items()}
-    except ValueError:
-        raise HTTPException(400, "Expected a form.") from None
+    fields = parse_qs(await body_of(request, _FORM), keep_blank_values=True)
+    return {name: values[-1] for name, values in fields.items()}

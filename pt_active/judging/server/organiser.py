@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from pt_active.frames.visible import visible_field
 from pt_active.judging.records import qrels_of
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
+from pt_active.judging.server.security import ORGANISER
+from pt_active.judging.server.sharing import PATIENCE
 from pt_active.judging.server.templates import shown_document
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
@@ -52,7 +55,7 @@ class Organiser:
     _looked: tuple[float, int, dict[str, Any]] = field(default=_NEVER, init=False)
     _looking: Future[None] | None = field(default=None, init=False)
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1), init=False, repr=False)
-    _extending: bool = field(default=False, init=False)
+    _extending: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     def qrels(self) -> pd.DataFrame:
         """``qid, docno, label``: the adjudicator's labels, elsewhere the majority of the judges, ties to the lower."""
@@ -67,10 +70,18 @@ class Organiser:
 
     async def overview(self) -> dict[str, Any]:
         """Everything on the organiser's first page."""
-        campaign = self.campaign
-        judges = [self._about(name) for name in campaign.store.people() if not name.startswith(":")]
-        # How long the judges who are there need for what is left.
-        pace = sum(1 / each["pace"] for each in judges if each["there"] and each["pace"])
+        campaign, now = self.campaign, self.campaign.clock()
+        judges = []
+        pace = 0.0  # documents a second of the judges who are there
+        for name in campaign.store.people():
+            if name == ORGANISER:
+                continue
+            done, seconds = campaign.done_by(name), campaign.pace(name)
+            ago = now - campaign.sharing.seen.get(name, -inf)
+            if seconds and ago < PATIENCE:
+                pace += 1 / seconds
+            about = {"name": name, "pace": seconds, "seen": _since(ago), "done": done[JUDGED]}
+            judges.append(about | {"skipped": done[SKIPPED], "unjudgeable": done[UNJUDGEABLE]})
         return {
             "measure": campaign.plan.tables.named(),
             "question": self.question,
@@ -96,20 +107,6 @@ class Organiser:
         counts = f", by more than {margin:g}" if margin and len(names) == 2 else ""
         return f"Which is better by {measure}{counts}: {listed(names, ' or ')}?"
 
-    def _about(self, name: str) -> dict[str, Any]:
-        campaign = self.campaign
-        done, sign = campaign.done_by(name), campaign.sharing.seen.get(name)
-        ago = None if sign is None else campaign.clock() - sign
-        return {
-            "name": name,
-            "done": done[JUDGED],
-            "skipped": done[SKIPPED],
-            "unjudgeable": done[UNJUDGEABLE],
-            "pace": campaign.pace(name),
-            "there": ago is not None and ago < campaign.patience,
-            "seen": "never" if ago is None else "now" if ago < _NOW_SECONDS else f"{_in_hours(ago)} ago",
-        }
-
     async def estimate(self) -> dict[str, Any]:
         """What `Plan.status` and `Plan.agreement` say so far; what they said before if that takes long."""
         until, kept, _ = self._looked
@@ -124,23 +121,19 @@ class Organiser:
 
     def _look(self) -> None:
         campaign, plan = self.campaign, self.campaign.plan
-        kept, begin = campaign.kept, campaign.clock()
-        told = {"records": kept} | self._estimated(plan)
-        if plan is campaign.plan:
-            now = campaign.clock()
-            self._looked = now + _REST * (now - begin), kept, told
-
-    def _estimated(self, plan: Plan) -> dict[str, Any]:
-        records = self.campaign.store.records()
+        kept, begin, records = campaign.kept, campaign.clock(), campaign.store.records()
         agreed = plan.agreement(records)
-        counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
-        told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
+        estimate: dict[str, Any] = {"records": kept, "agreement": agreed.facts() if agreed.twice else []}
+        estimate["confusions"] = [(pair, table.tolist()) for pair, table in agreed.confusions.items()]
         try:
             status = plan.status(records, **self.asked)
+            what = status.what if isinstance(status, Status) else ""
+            estimate |= {"stop": status.resolved, "answer": status.answer, "facts": _facts(status), "what": what}
         except ValueError as error:
-            return told | {"stop": False, "answer": str(error), "facts": [], "what": ""}
-        what = status.what if isinstance(status, Status) else ""
-        return told | {"stop": status.resolved, "answer": status.answer, "facts": _facts(status), "what": what}
+            estimate |= {"stop": False, "answer": str(error), "facts": [], "what": ""}
+        if plan is campaign.plan:
+            now = campaign.clock()
+            self._looked = now + _REST * (now - begin), kept, estimate
 
     def waiting(self) -> list[dict[str, str]]:
         """The documents that somebody skipped, or could not judge, and that nobody has judged."""
@@ -163,32 +156,29 @@ class Organiser:
 
     async def extend(self, budget: float) -> str:
         """Draw the next round, keep the longer plan beside the first, and go on with it."""
-        if self._extending:
+        if self._extending.locked():
             raise ValueError("another extension is under way")
-        self._extending = True
-        try:
+        async with self._extending:
             plan, work, folder = await run_in_threadpool(self._extended, budget)
-        finally:
-            self._extending = False
-        new = len(work.documents) - len(self.campaign.work.documents)
-        store = self.campaign.store
-        extended = f"{store.setting('extended') or ''} {self.campaign.plan.id}"
-        await run_in_threadpool(store.set, "extended", extended)
-        await run_in_threadpool(store.set, "folder", str(folder.absolute()))
-        self.campaign.go_on_with(plan, work)
+        campaign = self.campaign
+        new = how_many("document", len(work.documents) - len(campaign.work.documents))
+        campaign.go_on_with(plan, work)
         self.extended(self.folder, folder)
         self.folder, self._looked = folder, _NEVER
-        told = f"On the command line, continue with {folder.name} and {self.campaign.store.path.name}."
-        return f"The next round has {how_many('document', new)}. {told}"
+        store = campaign.store.path.name
+        return f"The next round has {new}. On the command line, continue with {folder.name} and {store}."
 
     def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:
-        before = self.campaign
-        texts = texts_together(before.work, self.texts)
-        plan = before.plan.extend(budget, texts=texts)
+        before, store = self.campaign.plan, self.campaign.store
+        texts = texts_together(self.campaign.work, self.texts)
+        plan = before.extend(budget, texts=texts)
         names = (self.folder.with_name(f"{self.folder.name}-{number}") for number in count(2))
         folder = next(each for each in names if not each.exists())
         plan.save(folder)
-        return plan, self.order_of(plan, texts), folder
+        work = self.order_of(plan, texts)
+        store.set("extended", f"{store.setting('extended') or ''} {before.id}")
+        store.set("folder", str(folder.absolute()))
+        return plan, work, folder
 
 
 def _facts(status: Status | PairStatus) -> Facts:
@@ -198,6 +188,13 @@ def _facts(status: Status | PairStatus) -> Facts:
     pairs = [each for each in status.pairs if not each.resolved] or list(status.pairs)
     told = [(each.what, f"[{each.low:.4f}, {each.high:.4f}]: {each.answer}") for each in pairs[:_MAX_PAIRS]]
     return [*told, *status.pairs[0].gap_facts, ("next", status.advice)]
+
+
+def _since(seconds: float) -> str:
+    """When somebody was last seen, in words."""
+    if seconds == inf:
+        return "never"
+    return "now" if seconds < _NOW_SECONDS else f"{_in_hours(seconds)} ago"
 
 
 def _in_hours(seconds: float) -> str:

@@ -63,17 +63,20 @@ def from_another_site(headers: Headers) -> bool:
     return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
 
 
-async def body_of(request: Request, kind: str) -> bytes | None:
-    """The body of a request; None if it is of another type, or too large."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
-        return None
+async def body_of(request: Request, kind: str) -> str:
+    """The text that a request of a type sends."""
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for part in request.stream():
                 body += part
                 if len(body) > MAX_BODY:
-                    return None
+                    break
     except (TimeoutError, ClientDisconnect):
         raise HTTPException(408, "The request took too long.") from None
-    return bytes(body)
+    if len(body) > MAX_BODY or request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+        raise HTTPException(415, f"Expected {kind} of at most a megabyte.")
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise HTTPException(400, "Expected UTF-8.") from None

@@ -22,7 +22,6 @@ class Sharing:
     """Who has which document, and who has judged it."""
 
     work: JudgingOrder
-    patience: float = PATIENCE  # seconds without a sign of a judge until the judge's documents go to others
 
     def __post_init__(self) -> None:
         size = len(self.work.documents)
@@ -106,4 +105,4 @@ class Sharing:
         if judge in self.outcome[place]:
             return False
         signs = [max(at, self.seen.get(name, 0.0)) for name, at in self.holders[place].items() if name != judge]
-        return self.wanted(place) > sum(now - sign < self.patience for sign in signs)
+        return self.wanted(place) > sum(now - sign < PATIENCE for sign in signs)

@@ -22,10 +22,11 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 import pandas as pd
 
-from pt_active.frames.checks import document_of, how_many, shown
+from pt_active.frames.checks import how_many, shown
 from pt_active.frames.records import SAID_COLUMNS
 from pt_active.judging.server.order import judges_of
 
@@ -46,7 +47,7 @@ CREATE TRIGGER IF NOT EXISTS no_change BEFORE UPDATE ON records BEGIN SELECT RAI
 CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;
 """
 
-_RECORD = ("key", *SAID_COLUMNS)
+_RECORD = ", ".join(["key", *SAID_COLUMNS])
 DOUBLE_SHARE = "double"  # The setting that holds the share of documents that two people judge
 _WAIT_SECONDS = 5  # How long to wait for another process that writes
 _SQLITE = b"SQLite format 3\0"  # How a database begins
@@ -122,18 +123,16 @@ class Store:
 
     def __init__(self, path: str | Path, plan: str) -> None:
         self.path, self.plan = Path(path), plan
-        self._waiting: list[tuple[Sequence[Entry], Sequence[Given], asyncio.Future[None]]] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._waiting: list[tuple[Sequence[Entry], Sequence[Given]]] = []
+        self._writes = asyncio.Lock()
         self._turn = RLock()  # of the threads that write
         self._lock = Lock(self.path)
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             if stat.S_IMODE(self.path.stat().st_mode) & 0o077:
                 self.path.chmod(0o600)
-            self._open()
-        except sqlite3.DatabaseError as error:
-            self._lock.release()
-            raise _none(self.path, error) from error
+            with _naming(self.path):
+                self._open()
         except BaseException:
             self._lock.release()
             raise
@@ -151,8 +150,15 @@ class Store:
             raise sqlite3.DatabaseError("it is another database")
         self._connection.executescript(_TABLES)
         self._about = _about(self._connection)
-        self._check("format", _FORMAT, "the judgments of this version's judging server")
-        self._check("plan", self.plan, f"judgments of the plan {self.plan}")
+        for name, value, expected in (
+            ("format", _FORMAT, "the judgments of this version's judging server"),
+            ("plan", self.plan, f"judgments of the plan {self.plan}"),
+        ):
+            known = self.setting(name)
+            if known is None:
+                self.set(name, value)
+            elif known != value:
+                raise ValueError(f"{self.path}: expected {expected}; got {shown(known)}")
         self._kept = {entry.key: entry for entry in _entries(self._connection)}
 
     @contextmanager
@@ -160,13 +166,6 @@ class Store:
         """The connection for this thread alone; its changes are on disk after the block, or undone if it fails."""
         with self._turn, self._connection as connection:
             yield connection
-
-    def _check(self, name: str, value: str, expected: str) -> None:
-        known = self.setting(name)
-        if known is None:
-            self.set(name, value)
-        elif known != value:
-            raise ValueError(f"{self.path}: expected {expected}; got {shown(known)}")
 
     def close(self) -> None:
         """Close the file; what was acknowledged is on disk already."""
@@ -217,9 +216,9 @@ class Store:
             known = self._kept.get(entry.key) or new.setdefault(entry.key, entry)
             if (known.qid, known.docno) != (entry.qid, entry.docno):
                 raise sqlite3.IntegrityError(f"the key {shown(entry.key)} is that of another document")
-        insert = f"INSERT INTO records ({', '.join(_RECORD)}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        insert = f"INSERT INTO records ({_RECORD}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         with self._changing() as change:
-            change.executemany(insert, ((*row, _sum(row)) for row in map(astuple, new.values())))
+            change.executemany(insert, [(*row, _sum(row)) for row in map(astuple, new.values())])
             change.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", given)
         self._kept.update(new)
 
@@ -227,23 +226,16 @@ class Store:
         """Append in another thread; one flush of the disk serves all who ask while it is busy."""
         if not entries and not given:
             return
-        written = asyncio.get_running_loop().create_future()
-        self._waiting.append((entries, given, written))
-        if self._writing is None or self._writing.done():
+        if not self._waiting:
             self._writing = asyncio.create_task(self._write())
-        await written
+        self._waiting.append((entries, given))
+        await asyncio.shield(self._writing)
 
     async def _write(self) -> None:
-        while self._waiting:
-            (batch, self._waiting), failed = (self._waiting, []), None
-            try:
-                entries, given, _ = zip(*batch, strict=True)
-                await asyncio.to_thread(self.append, [*chain(*entries)], [*chain(*given)])
-            except Exception as error:  # all who wait are told, whatever it is
-                failed = error
-            for *_, written in batch:
-                if not written.done():
-                    written.set_exception(failed) if failed else written.set_result(None)
+        async with self._writes:
+            entries, given = zip(*self._waiting, strict=True)
+            self._waiting = []
+            await asyncio.to_thread(self.append, [*chain(*entries)], [*chain(*given)])
 
     def kept(self, key: str) -> Entry | None:
         """The record with this key; None if there is none."""
@@ -284,27 +276,40 @@ def stored_records(path: str | Path) -> pd.DataFrame:
     Raises:
         ValueError: If the file is none of a judging server, or is damaged.
     """
-    path = Path(path)
-    there = f"{path.absolute().as_uri()}?mode=rw"  # It is not made if it is not there.
-    try:
-        with closing(sqlite3.connect(there, timeout=_WAIT_SECONDS, uri=True)) as connection:
-            entries, about = _entries(connection), _about(connection)
+    with _reading(Path(path)) as connection:
+        entries, about = _entries(connection), _about(connection)
         if "plan" not in about:
             raise sqlite3.DatabaseError("it does not say of which plan they are")
-    except sqlite3.DatabaseError as error:
-        raise _none(path, error) from error
     return _frame(entries, about)
 
 
 def is_of_plan(path: Path, plan: str) -> bool:
     """Whether a file keeps the judgments of a plan, which has this id, and of those that extend it."""
-    if not is_store(path):
-        return False
     try:
-        with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as connection:
-            return _about(connection).get("plan") == plan
-    except sqlite3.DatabaseError:
+        with _reading(path) as connection:
+            return is_store(path) and _about(connection).get("plan") == plan
+    except ValueError:
         return False
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a file that is there; it is not made if it is not."""
+    there = f"{path.absolute().as_uri()}?mode=rw"
+    with _naming(path), closing(sqlite3.connect(there, timeout=_WAIT_SECONDS, uri=True)) as connection:
+        yield connection
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say which file SQLite cannot read, or holds something else."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        said = f"expected the judgments of a judging server; {' '.join(str(error).split())[:300]}"
+        if is_busy(error):
+            said = f"{BUSY}; end that process, or try again when it is done"
+        raise ValueError(f"{path}: {said}") from error
 
 
 def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
@@ -315,39 +320,29 @@ def _frame(entries: Sequence[Entry], about: dict[str, str]) -> pd.DataFrame:
 
 def _about(connection: sqlite3.Connection) -> dict[str, str]:
     """The settings."""
-    _check_table(connection, "about")
-    rows = connection.execute("SELECT * FROM about").fetchall()
-    if wrong := [row[0] for row in rows if row[2:] != (_sum(row[:2]),)]:
-        raise _damaged(f"the setting {shown(wrong[0])} is not as it was written")
-    return {row[0]: row[1] for row in rows}
-
-
-def _check_table(connection: sqlite3.Connection, name: str) -> None:
-    """Raise unless it holds rows: a view or a virtual table, which has no page, may make them without an end."""
-    found = connection.execute("SELECT type, rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()
-    if found is None or found[0] != "table" or not found[1]:
-        raise sqlite3.DatabaseError(f"it has no table {name!r}")
+    return dict(_rows(connection, "about", "name, value"))
 
 
 def _entries(connection: sqlite3.Connection) -> list[Entry]:
     connection.execute("BEGIN")
-    _check_table(connection, "records")
     (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if said != "ok":
-        raise _damaged(" ".join(str(said).split()))
-    rows = connection.execute(f"SELECT {', '.join(_RECORD)}, sum FROM records ORDER BY number").fetchall()
+        raise _damaged(said)
+    rows = _rows(connection, "records", _RECORD)
     connection.rollback()
+    return [Entry(*row) for row in rows]
+
+
+def _rows(connection: sqlite3.Connection, table: str, columns: str) -> list[tuple[Any, ...]]:
+    """The rows of a table, in their order, if they have their checksums."""
+    found = connection.execute("SELECT type, rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    # A view or a virtual table, which has no page, may make rows without an end.
+    if found is None or found[0] != "table" or not found[1]:
+        raise sqlite3.DatabaseError(f"it has no table {table!r}")
+    rows = connection.execute(f"SELECT {columns}, sum FROM {table} ORDER BY rowid").fetchall()
     if wrong := [row for row in rows if row[-1] != _sum(row[:-1])]:
-        first = document_of(*wrong[0][1:3])
-        raise _damaged(f"{how_many('record', len(wrong), 'is')} not as written, the first of {first}")
-    return [Entry(*row[:-1]) for row in rows]
-
-
-def _none(path: Path, error: sqlite3.DatabaseError) -> ValueError:
-    """What to say about a file that SQLite cannot read, or that holds something else."""
-    if is_busy(error):
-        return ValueError(f"{path}: {BUSY}; end that process, or try again when it is done")
-    return ValueError(f"{path}: expected the judgments of a judging server; {' '.join(str(error).split())[:300]}")
+        raise _damaged(f"{how_many('row', len(wrong), 'is')} not as written, the first of {shown(wrong[0][:3])}")
+    return [row[:-1] for row in rows]
 
 
 BUSY = "another process is writing to the file"
