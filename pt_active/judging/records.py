@@ -46,11 +46,7 @@ def write_records(records: pd.DataFrame, path: str | Path) -> Path:
         with new_file(path) as unfinished:
             checked.to_parquet(unfinished, index=False)
     else:
-        write_file(path, record_lines(checked))
+        rows = checked.assign(label=checked["label"].astype(object).where(checked["label"].notna(), None))
+        lines = [json_text(row) + "\n" for row in rows.astype({"judges": object}).to_dict("records")]
+        write_file(path, "".join(lines))
     return path
-
-
-def record_lines(records: pd.DataFrame) -> str:
-    """Checked records as JSON lines."""
-    rows = records.assign(label=records["label"].astype(object).where(records["label"].notna(), None))
-    return "".join(json_text(row) + "\n" for row in rows.astype({"judges": object}).to_dict("records"))

@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from pt_active.frames.tables import json_value
 from pt_active.frames.visible import json_text
-from pt_active.judging.records import record_lines
+from pt_active.frames.worklists import FORMAT, FORMATS
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import (
@@ -36,7 +36,7 @@ from pt_active.judging.server.security import (
     with_safe_headers,
 )
 from pt_active.judging.server.store import BUSY, is_busy
-from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
+from pt_active.judging.server.templates import FILES, PAGES, environment
 
 _NOT_KEPT = "the server could not write to its disk, so nothing was kept"
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
@@ -73,7 +73,6 @@ class Site:
             (organise, "next", self._next, "GET"),
             (organise, "next", self._extend, "POST"),
             (organise, "judgments.qrels", self._qrels, "GET"),
-            (organise, "records.jsonl", self._records, "GET"),
             (organise, "judgments.sqlite", self._copy, "GET"),
         ]
         routes = [Route(f"{who}{name}", self._for(page, who == organise), methods=[m]) for who, name, page, m in pages]
@@ -115,6 +114,7 @@ class Site:
         return await self._failed(request, busy if is_busy(error) else HTTPException(507, _NOT_KEPT))
 
     def _page(self, template: str, code: int = 200, **values: Any) -> Response:
+        values |= {"campaign": self.campaign, "grades": self.campaign.grades, "guideline": Markup(self.guideline)}
         return HTMLResponse(self._templates.get_template(template).render(**values), code)
 
     async def _file(self, request: Request) -> Response:
@@ -131,8 +131,10 @@ class Site:
     # --- judges -------------------------------------------------------------------------------------------------------
 
     async def _judge_page(self, request: Request) -> Response:
-        values = judge_values(self.campaign.store.plan, request.state.name, self.campaign.grades, self.guideline)
-        return self._page("judge.html.jinja", **values)
+        name = request.state.name
+        # Under this name the browser keeps what is not sent yet; it tells nothing about the judge's token.
+        key = hashed(f"{self.campaign.store.plan} {name}").hex()[:16]
+        return self._page("judge.html.jinja", judge=name, key=key)
 
     async def _work(self, request: Request) -> Response:
         return _json(await self.campaign.work_for(request.state.name))
@@ -151,19 +153,20 @@ class Site:
     # --- the organiser ------------------------------------------------------------------------------------------------
 
     async def _overview(self, request: Request) -> Response:
-        return self._page("organiser.html.jinja", organiser=ORGANISER, **await self.organiser.overview())
+        organiser = self.organiser
+        return self._page("organiser.html.jinja", asked=organiser.asked, **await organiser.overview())
 
     async def _state(self, request: Request) -> Response:
         return _json(await self.organiser.overview())
 
     async def _queue(self, request: Request) -> Response:
-        values: dict[str, Any] = {"queue": self.organiser.queue(), "grades": self.campaign.grades}
-        return self._page("adjudicate.html.jinja", **values, guideline=Markup(self.guideline))
+        return self._page("adjudicate.html.jinja")
 
     async def _adjudicate(self, request: Request) -> Response:
         form = await _form(request)
         try:
-            await self.campaign.adjudicate(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
+            qid, docno = (json_value(form.get(name, "")) for name in ("qid", "docno"))
+            await self.campaign.adjudicate(qid, docno, int(form.get("label", "")))
         except (ValueError, Refused) as reason:
             raise HTTPException(400, f"This was not kept: {reason}.") from None
         return RedirectResponse("adjudicate", 303)
@@ -185,8 +188,7 @@ class Site:
         return self._page("link.html.jinja", name=name, token=token)
 
     async def _next(self, request: Request, said: str = "", code: int = 200) -> Response:
-        unit = self.campaign.plan.tables.manifest.arguments.unit
-        return self._page("next.html.jinja", code, said=said, unit=unit or " judgments")
+        return self._page("next.html.jinja", code, said=said)
 
     async def _extend(self, request: Request) -> Response:
         try:
@@ -199,12 +201,9 @@ class Site:
 
     async def _qrels(self, request: Request) -> Response:
         try:
-            return _download(self.organiser.qrels_lines(), "judgments.qrels", "text/plain")
+            return _download(FORMATS[FORMAT].write(self.organiser.qrels()), "judgments.qrels", "text/plain")
         except ValueError as reason:
             raise HTTPException(409, str(reason)) from None
-
-    async def _records(self, request: Request) -> Response:
-        return _download(record_lines(self.campaign.store.records()), "records.jsonl", "application/x-ndjson")
 
     async def _copy(self, request: Request) -> Response:
         content = await run_in_threadpool(self.campaign.store.copy)

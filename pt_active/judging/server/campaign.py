@@ -137,7 +137,7 @@ class Campaign:
         await self._take(list(new.values()))
         return {"kept": keys, "refused": refused, "progress": self.progress(judge)}
 
-    async def adjudicate(self, qid: str, docno: str, label: int) -> None:
+    async def adjudicate(self, qid: object, docno: object, label: int) -> None:
         """Keep what the organiser decided about a document on which judges disagree."""
         sent = {"key": secrets.token_hex(16), "qid": qid, "docno": docno, "status": JUDGED, "label": label}
         await self._take([self._entry(ADJUDICATOR, sent)])
@@ -154,9 +154,9 @@ class Campaign:
         """
         qid, docno, status, label = (sent.get(name) for name in ("qid", "docno", "status", "label"))
         note, age, highest = sent.get("note", ""), sent.get("age", 0.0), self.plan.tables.pool.max_grade
-        place = self.work.place.get((qid, docno)) if isinstance(qid, str) and isinstance(docno, str) else None
-        if place is None:
+        if not isinstance(qid, str) or not isinstance(docno, str) or (qid, docno) not in self.work.place:
             raise Refused("the plan does not ask for this document")
+        place = self.work.place[qid, docno]
         if status not in STATUSES:
             raise Refused(f"expected a status that is one of {', '.join(STATUSES)}")
         if not isinstance(note, str) or len(note) > MAX_NOTE:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import ir_measures.measures as irm
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from pt_active.frames.sources import naming, read_source
-from pt_active.frames.visible import visible, visible_field
+from pt_active.frames.visible import json_text, visible, visible_field
 from pt_active.judging.server.order import Document
 from pt_active.relevance.measures import SCORE
+from pt_active.showing.printed import listed
 
 PAGES = Path(__file__).parent / "pages"  # The templates, the style sheet and the script
 SCRIPTS = ("judge.js", "adjudicate.js", "organiser.js")
 FILES = {**dict.fromkeys(SCRIPTS, "text/javascript"), "style.css": "text/css"}
 """The files that pages load, with their types."""
-
-_HIGHEST_KEY = 9  # The highest grade that has a key
 
 
 def environment(measure: irm.Measure) -> Environment:
@@ -34,6 +30,7 @@ def environment(measure: irm.Measure) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters |= {"field": visible_field, "json": json_text, "listed": listed}
     made.globals["answers"] = measure.NAME == SCORE.NAME
     return made
 
@@ -54,11 +51,3 @@ def shown_document(document: Document) -> dict[str, Any]:
     about = {name: visible(value) for name, value in document.about.items()}
     named = {"name": visible_field(document.docno), "topic": visible_field(document.qid)}
     return {"qid": document.qid, "docno": document.docno, "text": visible(document.text), **named, **about}
-
-
-def judge_values(plan: str, name: str, grades: Sequence[tuple[int, str]], guideline: str) -> dict[str, Any]:
-    """What the template of a judge's page needs."""
-    # Under this name the browser keeps what is not sent yet; it tells nothing about the judge's token.
-    key = hashlib.sha256(f"{plan} {name}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    keyed = [(grade, word, str(grade) if grade <= _HIGHEST_KEY else "") for grade, word in grades]
-    return {"judge": name, "grades": keyed, "key": key, "guideline": Markup(guideline)}
