@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -45,26 +46,15 @@ class Delivery:
         """Its text."""
         return source_of(self.path, self.content)
 
-    @cached_property
+    @property
     def first_line(self) -> str:
         """The first line that is not blank; empty if it is an archive."""
         return "" if self.is_archive else self.source.first_line()
 
-    @cached_property
+    @property
     def json(self) -> Any:
         """The value of the whole file."""
         return json_value(self.source.text)
-
-    @cached_property
-    def first_object(self) -> dict[str, Any]:
-        """The JSON object in the first line of a file of JSON lines; empty if the file is anything else."""
-        if not self.first_line.lstrip().startswith("{"):
-            return {}
-        try:
-            value = json_value(self.first_line)
-        except ValueError:
-            return {}
-        return value if isinstance(value, dict) else {}
 
 
 class Given(NamedTuple):
@@ -83,53 +73,44 @@ class Given(NamedTuple):
 
 def records_given(given: Iterable[Given], names: GradeNames) -> pd.DataFrame:
     """Records of what annotators said. Items of which nothing was said are left out."""
-    said = [(each.place, row) for each in given if (row := _row(each, names)) is not None]
-    places = pd.Index([place for place, _ in said], dtype=object)
-    return checked_records(pd.DataFrame([row for _, row in said], columns=SAID_COLUMNS, index=places))
-
-
-def _row(given: Given, names: GradeNames) -> list[object] | None:
-    with naming(f"{place_of(given.place)}: {document_of(given.qid, given.docno)}"):
-        grade, said = names.judgment(given.label)
-        time = utc_time(given.time)
-        status = given.status.strip().casefold() or said
-        if status not in ("", *STATUSES):
-            raise ValueError(f"expected a status of {', '.join(STATUSES)}; got {shown(given.status)}")
-        if (status == JUDGED) != (grade is not None) or said not in ("", status):
-            raise ValueError(f"the status is {shown(status)} and the label {shown(given.label)}")
-    if not status and not given.note.strip():
-        return None
-    # Who writes a note and gives no grade has looked at the document and left it.
-    status = status or SKIPPED
-    return [given.qid, given.docno, grade, given.annotator, status, time, given.note, given.plan]
+    rows, places = [], []
+    for item in given:
+        with naming(f"{place_of(item.place)}: {document_of(item.qid, item.docno)}"):
+            grade, said = names.judgment(item.label)
+            time = utc_time(item.time)
+            status = item.status.strip().casefold() or said
+            if status not in ("", *STATUSES):
+                raise ValueError(f"expected a status of {', '.join(STATUSES)}; got {shown(item.status)}")
+            if (status == JUDGED) != (grade is not None) or said not in ("", status):
+                raise ValueError(f"the status is {shown(status)} and the label {shown(item.label)}")
+        if status or item.note.strip():
+            # Who writes a note and gives no grade has looked at the document and left it.
+            status = status or SKIPPED
+            rows.append((item.qid, item.docno, grade, item.annotator, status, time, item.note, item.plan))
+            places.append(item.place)
+    return checked_records(pd.DataFrame(rows, pd.Index(places, dtype=object), SAID_COLUMNS))
 
 
 def utc_time(time: object) -> str:
     """A moment as ISO 8601 in UTC, such as ``2026-03-01T09:30:00Z``; empty if there is none."""
-    text = "" if time is None else time.isoformat() if isinstance(time, datetime) else str(time).strip()
-    if not text or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", text):
-        return text
-    if not _MOMENT.fullmatch(text):
-        raise ValueError(f"expected a time with its zone, such as 2026-03-01T09:30:00Z; got {shown(text)}")
-    try:
-        return pd.Timestamp(text).tz_convert("UTC").isoformat().removesuffix("+00:00") + "Z"
-    except ValueError:
-        raise ValueError(f"expected a time such as 2026-03-01T09:30:00Z; got {shown(text)}") from None
+    text = time.isoformat() if isinstance(time, datetime) else text_of(time).strip()
+    if not text:
+        return ""
+    with suppress(ValueError):
+        if _MOMENT.fullmatch(text):
+            return pd.Timestamp(text).tz_convert("UTC").isoformat().removesuffix("+00:00") + "Z"
+    raise ValueError(f"expected a time with its zone, such as 2026-03-01T09:30:00Z; got {shown(text)}")
 
 
 def items(tool: str, found: Iterable[tuple[str, Any, Any]]) -> Iterator[tuple[Given, Any]]:
     """What an export wrote into each item, once, and its content; of each its place, what was written, and both."""
     first: dict[tuple[str, str], int | str] = {}
-    wanted = f"the qid and docno that `pt-active export --format {tool}` wrote"
     for place, ours, content in found:
-        if not isinstance(ours, dict):
-            raise unfit(place, wanted, shown(ours))
-        for name in ("qid", "docno"):
-            value = ours.get(name)
-            if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
-                raise unfit(place, wanted, f"{name} {shown(value)}")
-        check_new(first, ours["qid"], ours["docno"], place)
-        yield Given(place, ours["qid"], ours["docno"], plan=text_of(ours.get("pt_active", ours.get("plan")))), content
+        qid, docno = (ours.get(name) if isinstance(ours, dict) else None for name in ("qid", "docno"))
+        if any(type(value) not in (str, int) or not str(value).strip() for value in (qid, docno)):
+            raise unfit(place, f"the qid and docno that `pt-active export --format {tool}` wrote", shown(ours))
+        check_new(first, qid, docno, place)
+        yield Given(place, qid, docno, plan=text_of(ours.get("pt_active", ours.get("plan")))), content
 
 
 def check_new(first: dict[tuple[str, str], int | str], qid: object, docno: object, place: int | str) -> None:

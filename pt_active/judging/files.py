@@ -102,7 +102,8 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
             check(frame["label"])
             return checked_qrels(frame.dropna(subset="label"))
         delivery = Delivery.read(path)
-        if delivery.first_object.keys() >= set(SAID_COLUMNS):
+        line = delivery.first_line
+        if line.lstrip().startswith("{") and all(f'"{name}"' in line for name in SAID_COLUMNS):
             return checked_records(read_json_lines(delivery.source, tuple(SAID_COLUMNS), ("judges",)), plan)
         if not table.is_table(delivery):
             if delivery.content.lstrip().startswith(b"["):
@@ -114,7 +115,7 @@ def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _N
         records = _records_of(delivery, "xlsx" if delivery.is_archive else "csv", names, plan)
         if (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
             return records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates(ignore_index=True)
-        return records if plan is None else checked_records(records, plan)
+        return checked_records(records, plan)
 
 
 def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path]:
@@ -150,16 +151,12 @@ def _records_of(delivery: Delivery, tool: str, names: GradeNames, plan: Plan | N
 
 def _check_consistent(read: dict[str, pd.DataFrame]) -> None:
     """Raise if a document has different labels in files that do not say who judged, or in one and in the records."""
-    records = [frame for frame in read.values() if is_records(frame)]
-    if len(records) == len(read):
-        return
     plain = [frame.assign(path=path) for path, frame in read.items() if not is_records(frame)]
+    records = [frame for frame in read.values() if is_records(frame)]
     if records:
         plain.append(qrels_of(pd.concat(records, ignore_index=True)).assign(path="the records"))
     labels = pd.concat(plain, ignore_index=True)
-    different = labels[labels.groupby(["qid", "docno"])["label"].transform("nunique") > 1]
-    if len(different):
-        row = different.iloc[0]
-        each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
-        said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
-        raise ValueError(f"{document_of(row['qid'], row['docno'])} has different labels: {said}")
+    for (qid, docno), found in labels[labels.duplicated(["qid", "docno"], keep=False)].groupby(["qid", "docno"]):
+        if found["label"].nunique() > 1:
+            said = ", ".join(f"{label} in {path}" for label, path in zip(found["label"], found["path"], strict=True))
+            raise ValueError(f"{document_of(qid, docno)} has different labels: {said}")

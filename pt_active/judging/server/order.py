@@ -65,18 +65,15 @@ class JudgingOrder:
             block: Documents of a block, at least; in a plan of queries a block ends with a query.
             double: The share of documents that two people judge.
         """
-        table = _asked_for(plan)
-        table = table.assign(
-            shuffled=clocks(_seed_of(plan.tables.manifest.origin), table["qid"], table["docno"], stage=_ORDER_STAGE),
-            judges=judges_of(plan.tables.manifest.origin, table, double),
-            block=_blocks(table, block),
-        )
-        first = table.groupby(["block", "qid"])["drawn"].transform("min")
-        table = table.assign(first=first).sort_values(["block", "first", "qid", "shuffled"], kind="stable")
-        text, about = _texts_of(plan, texts), _about_queries(plan)
+        table, origin = _asked_for(plan), plan.tables.manifest.origin
+        shuffled = clocks(_seed_of(origin), table["qid"], table["docno"], stage=_ORDER_STAGE)
+        table = table.assign(shuffled=shuffled, judges=judges_of(origin, table, double), block=_blocks(table, block))
+        table["first"] = table.groupby(["block", "qid"])["drawn"].transform("min")
+        table = table.sort_values(["block", "first", "qid", "shuffled"], kind="stable", ignore_index=True)
+        text, about = _texts_of(plan, texts), _about_queries(plan.tables.queries)
         keys = zip(table["qid"], table["docno"], table["judges"].tolist(), strict=True)
         documents = [Document(qid, docno, about.get(qid, {}), text.get(docno, ""), many) for qid, docno, many in keys]
-        places = table.assign(place=np.arange(len(table))).groupby(["block", "first", "qid"])["place"].agg(list)
+        places = table.index.to_series().groupby([table["block"], table["first"], table["qid"]]).agg(list)
         return cls(documents, [block.tolist() for _, block in places.groupby("block")], double)
 
 
@@ -120,13 +117,13 @@ def _asked_for(plan: Plan) -> pd.DataFrame:
 def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
     """int64[N], the block of each document: it ends when it has enough, whole units, and with a round."""
     units = table.groupby("unit", sort=False)["round"].agg(["first", "size"])
-    block, inside, before, numbers = 0, 0, None, []
+    block, inside, before, blocks = 0, 0, units["first"].iloc[0], []
     for number, documents in units.itertuples(index=False, name=None):
-        if before is not None and (number != before or inside >= size):
-            block, inside = block + 1, 0
-        numbers.append(block)
-        before, inside = number, inside + documents
-    return np.repeat(numbers, units["size"])
+        if number != before or inside >= size:
+            block, inside, before = block + 1, 0, number
+        inside += documents
+        blocks.append(block)
+    return np.repeat(blocks, units["size"])
 
 
 def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
@@ -135,18 +132,15 @@ def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
     return {str(docno): str(text) for frame in known for docno, text in zip(frame["docno"], frame["text"], strict=True)}
 
 
-def _about_queries(plan: Plan) -> dict[str, dict[str, str]]:
-    queries = plan.tables.queries
-    about: dict[str, dict[str, str]] = {str(qid): {} for qid in queries["qid"]}
-    for column in (name for name in _ABOUT_QUERIES if name in queries.columns):
-        for qid, value in zip(queries["qid"].map(str), queries[column], strict=True):
-            if pd.notna(value) and value:
-                about[qid][column] = str(value)
-    return about
+def _about_queries(queries: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """Qid → what judges read of the query."""
+    shown = queries[[name for name in _ABOUT_QUERIES if name in queries.columns]].to_dict("records")
+    known = [{str(name): str(value) for name, value in row.items() if pd.notna(value) and value} for row in shown]
+    return dict(zip(queries["qid"].map(str), known, strict=True))
 
 
 def texts_together(work: JudgingOrder, texts: pd.DataFrame | None) -> pd.DataFrame | None:
     """The texts of all documents and others; None if there is none."""
     known = {} if texts is None else dict(zip(texts["docno"].map(str), texts["text"], strict=True))
     known |= {each.docno: each.text for each in work.documents if each.text}
-    return pd.DataFrame({"docno": list(known), "text": list(known.values())}) if known else None
+    return pd.DataFrame(known.items(), columns=["docno", "text"]) if known else None

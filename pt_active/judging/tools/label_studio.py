@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 from pt_active.frames.checks import shown, unfit
 from pt_active.frames.records import SKIPPED
 from pt_active.frames.visible import json_text
 from pt_active.judging.delivery import Delivery, Given, items, list_of, object_of, text_of
-from pt_active.judging.worklist import UNJUDGEABLE_LABEL, Worklist
-
-_KEYS = 10  # Grades below this have their own key
+from pt_active.judging.worklist import Worklist
 
 
 def read(delivery: Delivery) -> Iterator[Given]:
@@ -26,12 +23,15 @@ def read(delivery: Delivery) -> Iterator[Given]:
         for annotation in list_of(task.get("annotations"), place, "annotations"):
             about = object_of(annotation, place, "result")
             label, note = _result(list_of(about["result"], place, "results"), place)
-            # Without a grade, a submitted annotation says as little as a skip.
-            label, status = (None, SKIPPED) if about.get("was_cancelled") or label is None else (label, "")
             who = about.get("completed_by")
-            who = who.get("email") or who.get("id") if isinstance(who, dict) else who
-            when = about.get("updated_at") or about.get("created_at")
-            yield item._replace(label=label, annotator=text_of(who), status=status, time=when, note=note)
+            if isinstance(who, dict):
+                who = who.get("email") or who.get("id")
+            said = item._replace(
+                annotator=text_of(who), time=about.get("updated_at") or about.get("created_at"), note=note
+            )
+            # Without a grade, a submitted annotation says as little as a skip.
+            skipped = about.get("was_cancelled") or label is None
+            yield said._replace(status=SKIPPED) if skipped else said._replace(label=label)
 
 
 def _result(results: list[Any], place: str) -> tuple[Any, str]:
@@ -50,26 +50,25 @@ def _result(results: list[Any], place: str) -> tuple[Any, str]:
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:
     """The tasks, and the labelling configuration for the grades as ``.config.xml``."""
+    from jinja2 import Template
+
     tasks = [{"data": {**item._asdict(), "pt_active": worklist.plan}} for item in worklist]
-    return {"": json_text(tasks, indent=1) + "\n", ".config.xml": _configuration(worklist)}
+    configuration = Template(_CONFIGURATION, autoescape=True, trim_blocks=True, keep_trailing_newline=True)
+    return {"": json_text(tasks, indent=1) + "\n", ".config.xml": configuration.render(worklist=worklist)}
 
 
-def _configuration(worklist: Worklist) -> str:
-    """The labelling configuration. Choices have the grade as their alias, which is what an export holds."""
-    choices = []
-    for grade in worklist.grades:
-        key = f' hotkey="{grade}"' if grade < _KEYS else ""
-        choices.append(f"    <Choice value={quoteattr(worklist.names.of(grade))} alias={quoteattr(str(grade))}{key}/>")
-    shown_text = "$text" if worklist.has_texts else "$docno"
-    lines = [
-        "<View>",
-        '  <Header value="$query"/>',
-        f'  <Text name="text" value="{shown_text}"/>',
-        '  <Choices name="label" toName="text" choice="single" required="true" showInline="true">',
-        *choices,
-        f'    <Choice value="{UNJUDGEABLE_LABEL}" hotkey="u"/>',
-        "  </Choices>",
-        '  <TextArea name="note" toName="text" placeholder="Note" maxSubmissions="1"/>',
-        "</View>",
-    ]
-    return "\n".join(lines) + "\n"
+# Choices have the grade as their alias, which is what an export holds.
+_CONFIGURATION = """\
+<View>
+  <Header value="$query"/>
+  <Text name="text" value="{{ "$text" if worklist.has_texts else "$docno" }}"/>
+  <Choices name="label" toName="text" choice="single" required="true" showInline="true">
+{% for grade in worklist.grades %}
+{% set key = ' hotkey="%d"' % grade if grade < 10 else "" %}
+    <Choice value="{{ worklist.names.of(grade) }}" alias="{{ grade }}"{{ key | safe }}/>
+{% endfor %}
+    <Choice value="unjudgeable" hotkey="u"/>
+  </Choices>
+  <TextArea name="note" toName="text" placeholder="Note" maxSubmissions="1"/>
+</View>
+"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,20 +43,25 @@ def _ours(pair: dict[str, Any], place: str) -> Any:
 
 def write(worklist: Worklist) -> dict[str, str | bytes]:
     """A book without positions, which would tell judges how documents were ranked."""
-    _check_pairs(worklist)
-    pairs: list[dict[str, Any]] = [
-        {
-            "query_text": item.query or item.qid,
-            "doc_id": item.docno,
-            "position": None,
-            "document_fields": json_text({"text": item.text} if item.text else {}),
-            "information_need": None,
-            "notes": None,
-            "options": {_OURS: {"qid": item.qid, "docno": item.docno, "plan": worklist.plan}},
-            "judgements": [],
-        }
-        for item in worklist
-    ]
+    queries: dict[tuple[str, str], str] = {}
+    pairs: list[dict[str, Any]] = []
+    for item in worklist:
+        query = item.query or item.qid
+        if (other := queries.setdefault((query, item.docno), item.qid)) != item.qid:
+            same = f"the queries {some([other, item.qid])} have the same text, {shown(query)}, and document"
+            raise ValueError(f"Quepid takes a query text and document once, and {same} {shown(item.docno)}")
+        pairs.append(
+            {
+                "query_text": query,
+                "doc_id": item.docno,
+                "position": None,
+                "document_fields": json_text({"text": item.text} if item.text else {}),
+                "information_need": None,
+                "notes": None,
+                "options": {_OURS: {"qid": item.qid, "docno": item.docno, "plan": worklist.plan}},
+                "judgements": [],
+            }
+        )
     book = {
         "name": f"pt_active {worklist.plan}".strip(),
         "show_rank": False,
@@ -67,13 +71,3 @@ def write(worklist: Worklist) -> dict[str, str | bytes]:
         "query_doc_pairs": pairs,
     }
     return {"": json_text(book, indent=1) + "\n"}
-
-
-def _check_pairs(worklist: Worklist) -> None:
-    queries: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for item in worklist:
-        queries[item.query or item.qid, item.docno].add(item.qid)
-    for (query, docno), qids in queries.items():
-        if len(qids) > 1:
-            same = f"the queries {some(sorted(qids))} have the same text, {shown(query)}, and document {shown(docno)}"
-            raise ValueError(f"Quepid takes a query text and document once, and {same}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, time
 from typing import Any
 
@@ -60,11 +60,14 @@ def _known(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _workbook(delivery: Delivery) -> pd.DataFrame:
-    """The first sheet of a spreadsheet, of texts; the index holds the numbers of the rows."""
+    """The columns that are read in the first sheet of a spreadsheet, as texts; the index holds the numbers of rows."""
     try:
         from openpyxl import load_workbook
     except ImportError:
         raise ValueError(_NEEDS_OPENPYXL) from None
+    names: list[str] = []
+    kept: list[int] = []  # the places of columns that are read
+    rows: dict[int, list[tuple[Any, Any]]] = {}
     try:
         # A formula has its text in the one, and in the other its value, if the program that saved it worked it out.
         books = [load_workbook(io.BytesIO(delivery.content), True, data_only=only) for only in (False, True)]
@@ -72,41 +75,33 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
         for sheet in sheets:
             sheet.reset_dimensions()  # of which a file may say what it likes
         both = zip(*(sheet.iter_rows(values_only=True) for sheet in sheets), strict=True)
-        rows = _filled(tuple(map(_worked_out, *row)) for row in both)
-        names = ["" if name is None else str(name) for name in next(rows, (0, ()))[1]]
-        kept = [i for i, name in enumerate(names) if name.strip().casefold() in _READ]
-        filled = {number: [row[i] if i < len(row) else None for i in kept] for number, row in rows}
+        for number, (texts, values) in enumerate(both, start=1):
+            cells = dict(enumerate(zip(texts, values, strict=True)))
+            if all(text in (None, "") for text in texts):
+                continue
+            if names:
+                rows[number] = [cells.get(i, (None, None)) for i in kept]
+            else:
+                names = ["" if name is None else str(name) for name in values]
+                kept = [i for i, name in enumerate(names) if name.strip().casefold() in _READ]
     except Exception as error:  # the library raises whatever its parsers raise
         raise ValueError(f"the spreadsheet is damaged: {' '.join(str(error).split())[:200]}") from error
     if not names:
         raise ValueError(f"the first sheet is empty; expected a header with {some(_WANTED)}")
     _known(pd.DataFrame(columns=[name for name in names if name.strip()]))
-    cells = [[_cell(value, row, names[i]) for i, value in zip(kept, each, strict=True)] for row, each in filled.items()]
-    table = pd.DataFrame(cells, index=list(filled), columns=range(len(kept)), dtype=object)
-    return _known(table.set_axis([names[i] for i in kept], axis="columns"))
+    known = [names[i] for i in kept]
+    table = []
+    for row, filled in rows.items():
+        expected = (f"row {row}: expected a {name.strip().casefold()}" for name in known)
+        table.append([_cell(*cell, place) for cell, place in zip(filled, expected, strict=True)])
+    return pd.DataFrame(table, list(rows), known, dtype=object)
 
 
-class _Formula(str):
-    """A formula whose value nobody has worked out."""
-
-
-def _worked_out(text: Any, value: Any) -> Any:
-    return _Formula(text) if value is None and text is not None else value
-
-
-def _filled(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The rows that are not blank, each with its number."""
-    for number, row in enumerate(rows, start=1):
-        if any(cell not in (None, "") for cell in row):
-            yield number, row
-
-
-def _cell(value: Any, row: int, name: str) -> str:
+def _cell(text: Any, value: Any, expected: str) -> str:
     """A cell as text; whole numbers have no decimals."""
-    expected = f"row {row}: expected a {name.strip().casefold()}"
-    if isinstance(value, _Formula):
+    if value is None and text is not None:
         how = "save the file with a spreadsheet program, or enter the value"
-        raise ValueError(f"{expected}; got the formula {shown(value)} without its value: {how}")
+        raise ValueError(f"{expected}; got the formula {shown(text)} without its value: {how}")
     if isinstance(value, (date, time)):
         made = f"the spreadsheet has made a date of it, {shown(str(value))}"
         raise ValueError(f"{expected} that is text; {made}: format the column as text and enter it again")
