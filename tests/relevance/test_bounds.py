@@ -14,8 +14,8 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import document_moments
 
 GRADES = 3
-ADDITIVE = ("DCG", "DCG(gain='linear')@2", "P@3", "P(rel=4)@2", "RBP(p=0.7,rel=2)")
-CASCADE = ("ERR(max_rel=2)", "ERR(max_rel=4)@3", "RR", "RR(rel=3)@2")
+ADDITIVE = ("DCG", "P(rel=4)@2", "RBP(p=0.7,rel=2)")
+CASCADE = ("ERR(max_rel=4)@3", "RR", "RR(rel=3)@2")
 CONTRASTS = np.array([[1, 0, 0], [-2, 0, 0], [1, -1, 0], [0, -1, 1], [1, -0.5, -0.5], [0.3, 0.3, 0.3]])
 INDPTR = np.array([0, 5, 5, 9])
 RANKS = np.array(
@@ -52,35 +52,22 @@ def test_a_pair_of_cascade_measures_is_bounded_by_its_rankers() -> None:
     np.testing.assert_array_equal(bounds("RR@2", 0.0, -1.0, 1.0), [[-1, 0, -1], [1, 0, 1]])
 
 
-@pytest.mark.parametrize("name", ["DCG", "ERR(max_rel=2)", "RR"])
+@pytest.mark.parametrize("name", ["DCG", "RR"])
 def test_rankings_that_agree_above_the_cutoff_differ_by_nothing(name: str) -> None:
-    shallow, deeper = f"{name}@2", f"{name}@3"
-    np.testing.assert_array_equal(bounds(shallow, 1.0, 0.0, -1.0), 0)
-    assert (bounds(deeper, 1.0, 0.0, -1.0)[1][[0, 2]] > 0).all()
-    # A weighted sum of equal rankings is not a difference.
-    low, high = bounds(shallow, 1.0, -0.5, -0.5)
-    assert low[0] < 0 < high[0]
-    one, both = bounds(shallow, 1.0, 0.0, 0.0)[1], bounds(shallow, 1.0, 0.0, 1.0)[1]
+    """A weighted sum of equal rankings is not a difference."""
+    np.testing.assert_array_equal(bounds(f"{name}@2", 1.0, 0.0, -1.0), 0)
+    assert (bounds(f"{name}@3", 1.0, 0.0, -1.0)[1][[0, 2]] > 0).all()
+    one, both = bounds(f"{name}@2", 1.0, 0.0, 0.0)[1], bounds(f"{name}@2", 1.0, 0.0, 1.0)[1]
     np.testing.assert_allclose(both[[0, 2]], 2 * one[[0, 2]])
     assert (one[[0, 2]] > 0).all()
 
 
-@pytest.mark.parametrize("name", ["DCG@2", "RR@2", "nDCG@2"])
-def test_queries_without_documents_have_bounds(name: str) -> None:
-    empty = np.zeros((2, 0), dtype=np.int32)
-    low, high = contrast_bounds(parse_measure(name), np.zeros(3, dtype=int), empty, 2, np.array([1.0, 0.0]))
-    np.testing.assert_array_equal(low, 0)
-    np.testing.assert_array_equal(high, float(name == "nDCG@2"))
-
-
-@pytest.mark.parametrize("name", ["nDCG@10", "AP", "P(judged_only=True)@3", "RR(judged_only=True)", "Rprec"])
+@pytest.mark.parametrize("name", ["nDCG@10", "AP", "P(judged_only=True)@3", "Rprec"])
 def test_measures_between_0_and_1_bound_a_contrast_by_its_weights(name: str) -> None:
-    low, high = bounds(name, 1.0, -0.5, 0.25)
-    np.testing.assert_allclose(low, -0.5)
-    np.testing.assert_allclose(high, 1.25)
+    np.testing.assert_allclose(bounds(name, 1.0, -0.5, 0.25), [[-0.5] * 3, [1.25] * 3])
 
 
-@pytest.mark.parametrize("name", ["NumRet", "NumRelRet", "INSQ", "SDCG@5", "alpha_nDCG@10", "alpha_DCG@10", "NumQ"])
+@pytest.mark.parametrize("name", ["NumRet", "INSQ", "alpha_nDCG@10"])
 def test_measures_without_known_bounds_raise(name: str) -> None:
     measure = ir_measures.parse_measure(name)
     with pytest.raises(ValueError, match=f"{measure.NAME}.*no known bounds.*nDCG"):

@@ -18,11 +18,7 @@ def top(ranked, cutoff):
     return [(rank, label) for rank, label in ranked if rank <= cutoff]
 
 
-def dcg(ranked, gain):
-    return sum(gain(label) / math.log2(rank + 1) for rank, label in ranked)
-
-
-def reciprocal_cascade(ranked, stop):
+def cascade(ranked, stop):
     value, reach = 0.0, 1.0
     for rank, label in ranked:
         value += reach * stop(label) / rank
@@ -30,26 +26,24 @@ def reciprocal_cascade(ranked, stop):
     return value
 
 
-def first_relevant(ranked, rel):
-    return next((1 / rank for rank, label in ranked if label >= rel), 0.0)
-
-
 DEFINITIONS = {
-    "DCG": lambda ranked: dcg(ranked, lambda y: 2**y - 1),
-    "DCG@3": lambda ranked: dcg(top(ranked, 3), lambda y: 2**y - 1),
-    "DCG(gain='linear')@2": lambda ranked: dcg(top(ranked, 2), lambda y: y),
+    "DCG@3": lambda ranked: sum((2**y - 1) / math.log2(i + 1) for i, y in top(ranked, 3)),
+    "DCG(gain='linear')": lambda ranked: sum(y / math.log2(i + 1) for i, y in ranked),
     "P(rel=2)@3": lambda ranked: sum(y >= 2 for _, y in top(ranked, 3)) / 3,
     "RBP(p=0.7,rel=2)": lambda ranked: sum(0.3 * 0.7 ** (i - 1) for i, y in ranked if y >= 2),
-    "RBP(rel=1)@3": lambda ranked: sum(0.2 * 0.8 ** (i - 1) for i, y in top(ranked, 3) if y >= 1),
-    "ERR(max_rel=4)": lambda ranked: reciprocal_cascade(ranked, lambda y: (2**y - 1) / 16),
-    "ERR(max_rel=5)@3": lambda ranked: reciprocal_cascade(top(ranked, 3), lambda y: (2**y - 1) / 32),
-    "RR": lambda ranked: first_relevant(ranked, 1),
-    "RR(rel=2)@2": lambda ranked: first_relevant(top(ranked, 2), 2),
+    "ERR(max_rel=4)": lambda ranked: cascade(ranked, lambda y: (2**y - 1) / 16),
+    "ERR(max_rel=5)@3": lambda ranked: cascade(top(ranked, 3), lambda y: (2**y - 1) / 32),
+    "RR": lambda ranked: next((1 / i for i, y in ranked if y >= 1), 0.0),
+    "RR(rel=2)@2": lambda ranked: next((1 / i for i, y in top(ranked, 2) if y >= 2), 0.0),
 }
-
-
-def in_order(rank, labels):
-    return sorted((int(i), y) for i, y in zip(rank, labels, strict=True) if i > 0)
+OVERLAPS = {
+    "one system": [[2, 1, 5, 4, 3, 6]],
+    "partial overlap": [[1, 2, 3, 0, 0], [3, 0, 1, 2, 0], [0, 5, 4, 3, 1]],
+    "disjoint": [[1, 2, 3, 0, 0, 0], [0, 0, 0, 2, 3, 1]],
+    "reversed": [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]],
+    "a first empty list": [[0, 0, 0], [3, 1, 2]],
+    "gaps": [[1, 4, 6, 0, 7], [9, 2, 0, 3, 6]],
+}
 
 
 def enumerated_moments(values_of, grades):
@@ -79,53 +73,26 @@ def one_query(ranks):
     return np.array([0, ranks.shape[1]], dtype=np.int64)
 
 
-def assert_exact(name, ranks, grades):
-    def values_of(labels):
-        return np.array([[DEFINITIONS[name](in_order(rank, row)) for rank in ranks] for row in labels.tolist()])
-
-    moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades)
-    mean, covariance, _ = enumerated_moments(values_of, grades)
-    np.testing.assert_allclose(moments.mean[0], mean, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(moments.covariance[0], covariance, rtol=0, atol=1e-12)
-    assert moments.monte_carlo_error is None
-
-
-OVERLAPS = {
-    "one system": [[2, 1, 5, 4, 3, 6]],
-    "two, partial overlap": [[1, 2, 3, 4, 0, 0], [0, 4, 2, 0, 1, 3]],
-    "two, disjoint": [[1, 2, 3, 0, 0, 0], [0, 0, 0, 2, 3, 1]],
-    "two, reversed": [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]],
-    "three, partial overlap": [[1, 2, 3, 0, 0], [3, 0, 1, 2, 0], [0, 5, 4, 3, 1]],
-    "a first empty list": [[0, 0, 0], [3, 1, 2]],
-    "gaps": [[1, 4, 6, 0, 7], [9, 2, 0, 3, 6]],
-}
-
-
 @pytest.mark.parametrize("overlap", OVERLAPS)
-def test_moments_of_each_overlap_equal_enumeration(overlap):
-    ranks = np.array(OVERLAPS[overlap], dtype=np.int32)
-    grades = random_grades(np.random.default_rng(5), ranks.shape[1], 3)
-    for name in ("DCG@3", "RBP(p=0.7,rel=2)", "ERR(max_rel=4)", "RR"):
-        assert_exact(name, ranks, grades)
-
-
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_moments_of_each_measure_equal_enumeration(name):
-    rng = np.random.default_rng(11)
-    for systems, max_grade, documents in [(1, 4, 5), (2, 4, 5), (3, 2, 6)]:
-        assert_exact(name, random_ranks(rng, systems, documents, 4), random_grades(rng, documents, max_grade))
+def test_moments_equal_enumeration(name, overlap):
+    """Also where all or some grades are certain: κ = 0 and κ = 1, where nothing may be divided by 1 − κ."""
+    ranks = np.array(OVERLAPS[overlap], dtype=np.int32)
+    uncertain = random_grades(np.random.default_rng(5), ranks.shape[1], 3)
+    one_certain = uncertain.copy()
+    one_certain[0] = [0, 0, 0.25, 0.75]
+    certain = (np.eye(4)[np.resize(labels, len(uncertain))] for labels in ([0], [3], [2, 0, 3, 1]))
 
+    def values_of(labels):
+        ranked = [[sorted((i, y) for i, y in zip(rank, row, strict=True) if i) for rank in ranks] for row in labels]
+        return np.array([[DEFINITIONS[name](each) for each in row] for row in ranked], dtype=float)
 
-def test_documents_of_known_grade_and_documents_that_surely_stop_the_reader():
-    """Certain grades, the lowest and the highest among them: κ = 0, κ = 1, where nothing may be divided by 1 − κ."""
-    ranks = np.array([[1, 2, 3, 4], [4, 3, 2, 1]], dtype=np.int32)
-    for labels, name in itertools.product(([0, 0, 0, 0], [4, 4, 4, 4], [2, 0, 4, 1]), DEFINITIONS):
-        assert_exact(name, ranks, np.eye(5)[labels])
-    ranks = np.array([[1, 2, 3, 4, 0], [3, 1, 0, 2, 4]], dtype=np.int32)
-    for certain, name in itertools.product(range(4), ("RR", "RR(rel=2)@2", "P(rel=2)@3", "ERR(max_rel=4)")):
-        grades = random_grades(np.random.default_rng(certain), 5, 3)
-        grades[certain] = [0, 0, 0.25, 0.75]
-        assert_exact(name, ranks, grades)
+    for grades in (uncertain, one_certain, *certain):
+        moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades)
+        mean, covariance, _ = enumerated_moments(values_of, grades)
+        np.testing.assert_allclose(moments.mean[0], mean, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(moments.covariance[0], covariance, rtol=0, atol=1e-12)
+        assert moments.monte_carlo_error is None
 
 
 EXACT = st.sampled_from(["DCG@3", "P(rel=2)@3", "ERR(max_rel=5)@3", "ERR(max_rel=4)", "RR(rel=2)"])
@@ -161,9 +128,9 @@ def by_ir_measures(measure, labels, rank):
 
 
 GAINS = {0: 0, 1: 1, 2: 5, 3: 5, 4: 20}
-COMPILED = ["nDCG", "nDCG@1", "nDCG@3", "nDCG@50", "AP", "AP@3", "AP@50", "AP(rel=2)", "AP(rel=3)@4"]
-WITH_GAINS = [ir_measures.nDCG(gains=GAINS) @ 4, ir_measures.nDCG(gains=GAINS), ir_measures.nDCG(gains={1: 0, 2: 3})]
-GENERIC = ["Bpref", "Bpref(rel=2)", "Success@2", "Success(rel=3)@5", "R@3", "R(rel=2)@5", "Rprec", "SetF"]
+COMPILED = ["nDCG", "nDCG@3", "nDCG@50", "AP", "AP@50", "AP(rel=3)@4"]
+WITH_GAINS = [ir_measures.nDCG(gains=GAINS) @ 4, ir_measures.nDCG(gains={1: 0, 2: 3})]
+GENERIC = ["Bpref(rel=2)", "Success@2", "Rprec", "SetF"]
 
 
 @pytest.mark.parametrize("name", [*COMPILED, *WITH_GAINS, *GENERIC], ids=str)
