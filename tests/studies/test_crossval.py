@@ -134,17 +134,26 @@ def test_every_number_is_what_a_loop_by_hand_gives() -> None:
 
 
 class FirstRows(SignLearner):
-    """Learns from the first rows alone."""
+    """Learns from the first rows alone, and writes into the frames that it receives."""
 
     def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
         super().fit(topics_or_res_tr.head(2), qrels_tr)
+        topics_or_res_tr["features"] = 0.0
+        qrels_tr["label"] = 0
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        found = super().transform(inp)
+        inp["features"] = 0.0
+        return found
 
 
-def test_the_order_of_rows_means_nothing() -> None:
+def test_neither_the_order_of_rows_nor_the_other_learner_changes_anything() -> None:
     learners = {"first rows": FirstRows(), "one": by_feature(1)}
     turned, labels = (frame.sample(frac=1, random_state=1) for frame in DATA)
-    found = compared(turned, pd.concat([labels, labels.head(7)]), learners, "nDCG@5")
-    pd.testing.assert_frame_equal(found.per_query, compared(*DATA, learners, "nDCG@5").per_query)
+    found = compared(turned, pd.concat([labels, labels.head(7)]), learners, "nDCG@5").per_query
+    pd.testing.assert_frame_equal(found, compared(*DATA, learners, "nDCG@5").per_query)
+    alone = compared(*DATA, {"ridge": ridge(), "one": by_feature(1)}, measure="nDCG@5").per_query
+    assert found["second"].tolist() == alone["second"].tolist()
 
 
 @pytest.mark.parametrize("validation", [0.0, 0.25])
@@ -163,25 +172,6 @@ def test_a_learner_is_tested_on_queries_that_it_has_not_seen(validation: float) 
     assert learners["sign"].fits == 0
 
 
-class Vandal(SignLearner):
-    """Writes into the frames that it receives."""
-
-    def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
-        super().fit(topics_or_res_tr, qrels_tr)
-        topics_or_res_tr["features"] = 0.0
-        qrels_tr["label"] = 0
-
-    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        found = super().transform(inp)
-        inp["features"] = 0.0
-        return found
-
-
-def test_one_learner_cannot_spoil_the_frames_of_the_other() -> None:
-    spoilt, clean = (compared(*DATA, {"sign": kind(), "ridge": ridge()}) for kind in (Vandal, SignLearner))
-    pd.testing.assert_frame_equal(spoilt.per_query, clean.per_query)
-
-
 def test_queries_without_qrels_are_left_out() -> None:
     kept = QRELS[~QRELS["qid"].isin(["q001", "q002"])]
     unjudged = pd.concat([kept, QRELS[QRELS["qid"] == "q002"].assign(label=-1)])
@@ -194,14 +184,13 @@ def test_queries_without_qrels_are_left_out() -> None:
 @pytest.mark.parametrize("queries", [["q003"], QIDS], ids=["one", "every"])
 def test_a_query_without_an_answer_counts_nothing(queries: list[str], result: LearnerComparison) -> None:
     silent = pt.apply.generic(lambda res: res[~res["qid"].isin(queries)])
-    counted = f"returned nothing for {'1 query' if len(queries) == 1 else f'{len(queries)} queries'}, counted as 0"
+    counted = f"returned nothing for {'1 query' if len(queries) == 1 else '17 queries'}, counted as 0"
     with pytest.warns(UserWarning, match=f"learner 'silent' {counted}"):
         found = compared(*DATA, {"ridge": ridge(), "silent": by_feature(1) >> silent})
-    rows, first = found.per_query["qid"].isin(queries), result.per_query["repeat"] == 0
-    assert (found.per_query.loc[rows, "second"] == 0).all()
-    pd.testing.assert_frame_equal(found.per_query[~rows], result.per_query[first][~rows])
-    assert found.unanswered == (0, len(queries))
-    assert found.note == f"silent {counted}"
+    expected = result.per_query[result.per_query["repeat"] == 0]["second"]
+    wanted = expected.where(~found.per_query["qid"].isin(queries), 0.0)
+    assert found.per_query["second"].tolist() == wanted.tolist()
+    assert (found.unanswered, found.note) == ((0, len(queries)), f"silent {counted}")
 
 
 @pytest.mark.parametrize(
@@ -209,8 +198,6 @@ def test_a_query_without_an_answer_counts_nothing(queries: list[str], result: Le
     [
         ({"folds": 18}, "got 18 folds of 17 queries"),
         ({"folds": 1}, "folds must be at least 2, got 1"),
-        ({"repeats": 0}, "repeats must be at least 1, got 0"),
-        ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"validation": 1.0}, "validation must be at least 0 and below 1, got 1.0"),
         ({"validation": 0.99}, "leave a training query, got 0.99 of 11 queries"),
         ({"corrected": None}, "corrected must be True or False, got None"),
@@ -247,7 +234,6 @@ def answering(answer) -> pt.Transformer:
     ("learners", "message"),
     [
         ({"leak": lambda: LEARNER, "b": ridge()}, "the function of learner 'leak' must make new estimators"),
-        ({"leak": lambda: by_feature(1) >> SHARED, "b": ridge()}, "the function of learner 'leak' must make new"),
         ({"a": LockedLearner(), "b": ridge()}, "learner 'a' cannot be copied .cannot pickle a lock.; give a function"),
         ({"one": ridge()}, "learners must map two names to learners"),
         ({"a": ridge(), "b": 3}, "learner 'b' must be a pt.Transformer or a function"),
@@ -256,7 +242,6 @@ def answering(answer) -> pt.Transformer:
         ({"a": by_feature(0), "b": by_feature(1)}, "neither learner has a pt.Estimator"),
         ({"a": ridge(), "b": answering(lambda r: r[["qid"]])}, "'b' must return .* it lacks 'docno', 'score'"),
         ({"a": ridge(), "b": answering(lambda r: pd.concat([r, r.head(1)]))}, "run 'b': 1 duplicate row; document 'd"),
-        ({"a": ridge(), "b": answering(lambda r: r.assign(score=np.nan))}, "expected a score that is a finite number"),
     ],
 )
 def test_bad_learners(learners: dict, message: str) -> None:
@@ -282,16 +267,12 @@ def test_the_winner_is_the_one_with_the_larger_measure() -> None:
     assert replace(forth, confidence_level=1 - forth.pvalue / 2).winner is None
 
 
-@pytest.mark.parametrize("shift", [[1e-17, -2e-17, 3e-17], [0.0, 1e-16, 1e-16]])
-def test_learners_that_differ_by_rounding_are_equal(result: LearnerComparison, shift: list[float]) -> None:
-    noise = np.resize(shift, len(result.per_query))
+def test_learners_that_differ_by_rounding_are_equal_and_by_a_millionth_are_not(result: LearnerComparison) -> None:
+    noise = np.resize([1e-17, -2e-17, 3e-17], len(result.per_query))
     tied = replace(result, per_query=result.per_query.assign(second=result.per_query["first"], difference=noise))
     assert (tied.difference, tied.standard_error, tied.pvalue, tied.winner) == (0, 0, 1, None)
     assert not np.signbit(tied.difference)
     assert "no interval" in tied.note
-
-
-def test_learners_that_differ_by_a_millionth_are_not_equal(result: LearnerComparison) -> None:
     apart = result.per_query["first"].mean() * 1e-6
     values = {"first": 1 + apart, "second": 1.0, "difference": apart * np.linspace(1, 1.1, len(result.per_query))}
     assert replace(result, per_query=result.per_query.assign(**values)).winner == result.first

@@ -13,21 +13,12 @@ from pt_active.relevance.grades.judges import judge_table, mean_of_judges
 
 PAIRS = pd.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "a"]})
 NEAR = np.array([[1, 0.4, 0.16], [0.4, 1, 0.4], [0.16, 0.4, 1]]) / np.array([[1.56], [1.8], [1.56]])
-"""Each grade further off is less probable."""
 
 
-@pytest.mark.parametrize(
-    ("columns", "want"),
-    [
-        ({"label": [0, 2, 1]}, [[1, 0, 0], [0, 0, 1], [0, 1, 0]]),
-        ({"votes_0": [3, 0, 1], "votes_1": [1, 5, 1]}, [[0.75, 0.25], [0, 1], [0.5, 0.5]]),
-        ({"votes_0": [0.2, 0.1, 1], "votes_1": [0.8, 0.9, 0]}, [[0.2, 0.8], [0.1, 0.9], [1, 0]]),
-    ],
-)
-def test_frames(columns, want):
-    table = judge_table(PAIRS.astype({"qid": int}).assign(**columns))
+def test_votes_of_a_frame_are_shares():
+    table = judge_table(PAIRS.astype({"qid": int}).assign(votes_0=[3, 0, 0.2], votes_1=[1, 5, 0.8]))
     assert table[["qid", "docno"]].equals(PAIRS)
-    assert_allclose(table.drop(columns=["qid", "docno"]), want)
+    assert_allclose(table[[0, 1]], [[0.75, 0.25], [0, 1], [0.2, 0.8]])
 
 
 @pytest.mark.parametrize(
@@ -44,25 +35,16 @@ def test_files(name, text, want, tmp_path):
     assert judge_table(str(tmp_path / name)).to_numpy().tolist() == want
 
 
-@pytest.mark.parametrize(
-    ("said", "want"),
-    [
-        ({"label": [0, 2, 1]}, NEAR[[0, 2, 1]]),
-        ({"votes_0": [3, 0, 1], "votes_1": [1, 4, 3]}, np.array([[3, 1], [0, 4], [1, 3]]) / 4 @ NEAR[:2]),
-        ({"label": [0, 1, 1]}, NEAR[[0, 1, 1]]),  # A judge may have fewer grades than people, or more.
-        ({"label": [0, 3, 1]}, NEAR[[0, 2, 1]]),
-    ],
-)
-def test_grades_without_labels_of_people(said, want):
-    check(JudgeGrades(PAIRS.assign(**said), 2), want)
-
-
 def check(model, want):
     grades = model.transform(PAIRS)[["grade_0", "grade_1", "grade_2"]]
     assert_allclose(grades, rounded_grades(want), rtol=1e-9)
 
 
-def test_a_pair_that_the_judge_left_out_is_like_those_that_it_has():
+def test_grades_without_labels_of_people():
+    """A judge may have fewer grades than people, or more; a pair that it left out is like those that it has."""
+    check(JudgeGrades(PAIRS.assign(label=[0, 3, 1]), 2), NEAR[[0, 2, 1]])
+    votes = PAIRS.assign(votes_0=[3, 0, 1], votes_1=[1, 4, 3])
+    check(JudgeGrades(votes, 2), np.array([[3, 1], [0, 4], [1, 3]]) / 4 @ NEAR[:2])
     seen = PAIRS.head(2).assign(label=[0, 2])
     check(JudgeGrades(seen, 2), np.vstack([NEAR[[0, 2]], NEAR[[0, 2]].mean(axis=0)]))
     with pytest.warns(UserWarning, match="the judge saw no document"):
@@ -72,8 +54,6 @@ def test_a_pair_that_the_judge_left_out_is_like_those_that_it_has():
 def test_several_judges_have_the_mean():
     one, other = PAIRS.assign(label=[0, 2, 1]), PAIRS.assign(label=[1, 1, 1])
     check(mean_of_judges({"one": one, "other": other}, 2), (NEAR[[0, 2, 1]] + NEAR[[1, 1, 1]]) / 2)
-    said = JudgeGrades(one, 2).described("one, other")
-    assert said.startswith("Grade model: what one, other says, not checked by any human label.")
 
 
 def test_labels_say_how_far_the_judge_is_trusted():

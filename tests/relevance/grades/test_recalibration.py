@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
 from scipy.special import expit
 
-from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line, recalibration_objective
+from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line
 
 
 def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -16,16 +15,6 @@ def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     score = rng.normal(size=n) * 2
     truth, said = expit(0.7 + 0.5 * score), expit(score)
     return np.column_stack([1 - said, said]), (rng.random(n) < truth).astype(int), truth
-
-
-def test_the_gradient_is_that_of_the_objective() -> None:
-    rng = np.random.default_rng(2)
-    features = np.log(rng.dirichlet(np.ones(4), size=30))
-    rest = features, rng.integers(0, 4, 30), rng.random(30) + 0.1, 0.7
-    for _ in range(5):
-        at = rng.normal(size=4)
-        numeric = approx_fprime(at, lambda x: recalibration_objective(x, *rest)[0], 1e-7)
-        np.testing.assert_allclose(recalibration_objective(at, *rest)[1], numeric, atol=1e-5)
 
 
 def test_multinomial_recalibration_solves_its_equation() -> None:

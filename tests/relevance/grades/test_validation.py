@@ -13,21 +13,17 @@ from pt_active.relevance.grades.validation import folds_of, out_of_fold
 COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
 JUDGED = RUN.merge(QRELS, on=["qid", "docno"])
+PAIRS = QRELS[["qid", "docno"]]
 RELEVANT = QRELS[QRELS["label"] > 1]
 TOP = JUDGED[JUDGED.groupby("qid")["score"].rank(ascending=False) <= 10][["qid", "docno", "label"]]
 
 
 @pytest.mark.parametrize(
-    ("model", "run", "qrels", "unjudged"),
-    [
-        (OrderedLogitGrades(3), RUN, QRELS, None),
-        (JudgeGrades(QRELS, 3), QRELS[["qid", "docno"]], QRELS, None),
-        (OrderedLogitGrades(3), RUN, TOP, None),
-        (OrderedLogitGrades(3), RUN, RELEVANT, "missing"),
-        (OrderedLogitGrades(3), RUN, RELEVANT, "nonrelevant"),
-    ],
+    ("run", "qrels", "unjudged"),
+    [(RUN, TOP, None), (RUN, RELEVANT, "missing"), (RUN, RELEVANT, "nonrelevant"), (PAIRS, QRELS, None)],
 )
-def test_labels_down_to_rank_10_and_a_policy_for_the_rest_say_nothing(model, run, qrels, unjudged):
+def test_labels_down_to_rank_10_and_a_policy_for_the_rest_say_nothing(run, qrels, unjudged):
+    model = JudgeGrades(QRELS, 3) if run is PAIRS else OrderedLogitGrades(3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(run, qrels, unjudged=unjudged)
