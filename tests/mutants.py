@@ -77,9 +77,9 @@ log-length cost: averages one a document [test_pool]
 F: eta of precision and recall swapped [test_losses]
     self.eta * positive + (1 - self.eta) * relevant => (1 - self.eta) * positive + self.eta * relevant
 loss moments: covariance not centred [test_losses]
-    product - centre[a] * centre[b] => product
+    covariance -= centre[:, :, None] * centre[:, None, :] => pass
 Gaussian squared error: fourth moment halved [test_losses]
-    within = 2 * variances**2 => within = variances**2
+    within = 2 * of_component**2 => within = of_component**2
 introspection: a proportion may be next to 1 [test_losses]
     rules.append((1 - MIN_RISK_SHARE * (1 - risk), -1.0, 0.0)) => pass
 introspection: ten times the least risk [test_losses]

@@ -21,7 +21,7 @@ from pt_active.frames.trec import read_qrels
 from pt_active.frames.visible import guarded
 from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.grades.learned import GRADES, usual_grades
-from pt_active.relevance.grades.validation import FOLDS, out_of_fold
+from pt_active.relevance.grades.report import FOLDS, out_of_fold
 from pt_active.showing.printed import plain_rows
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -33,25 +32,26 @@ def label_tables(
 
 
 def introspection(
-    tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
+    tables: list[tuple[np.ndarray, np.ndarray]],
+    grades: np.ndarray,
+    pair_weight: np.ndarray,
+    proportion: bool,
 ) -> Introspection:
     """Exact moments, by enumeration of the labels [theory 6]."""
     # With the least share of uniform grades that keeps the bounds.
     share = max(_uniform_share(u, w, grades, pair_weight, proportion) for u, w in tables)
-    grades = grades if share == 0 else (1 - share) * grades + share / grades.shape[1]
-    numerator = np.column_stack([_expected(grades, u) for u, _ in tables])
-    weight = np.column_stack([_expected(grades, w) for _, w in tables])
+    if share > 0:
+        grades = (1 - share) * grades + share / grades.shape[1]
+    u, w = (np.stack(parts, axis=2) for parts in zip(*tables, strict=True))  # float64[N, G+1, k] each
+    numerator, weight = (np.einsum("ng,ngk->nk", grades, table) for table in (u, w))
     total = pair_weight @ weight
     risk = pair_weight @ numerator / total
     mean = (numerator - risk * weight) / total
-    spread = [((u - u[:, :1]) - g * (w - w[:, :1])) / t for (u, w), g, t in zip(tables, risk, total, strict=True)]
-    k = len(tables)
-    covariance = np.empty((len(mean), k, k))
-    centre = [_expected(grades, table) for table in spread]
-    for a, b in combinations_with_replacement(range(k), 2):
-        product = np.einsum("ng,ng,ng->n", grades, spread[a], spread[b])
-        covariance[:, a, b] = covariance[:, b, a] = product - centre[a] * centre[b]
-    diagonal = np.arange(k)
+    spread = ((u - u[:, :1]) - risk * (w - w[:, :1])) / total
+    centre = np.einsum("ng,ngk->nk", grades, spread)
+    covariance = np.einsum("ng,nga,ngb->nab", grades, spread, spread)
+    covariance -= centre[:, :, None] * centre[:, None, :]
+    diagonal = np.arange(len(tables))
     covariance[:, diagonal, diagonal] = np.maximum(covariance[:, diagonal, diagonal], 0.0)
     return Introspection(numerator, weight, risk, Moments(mean, covariance))
 
@@ -61,30 +61,24 @@ def gaussian_introspection(
 ) -> Introspection:
     """Moments of squared losses if labels come from the mixture of ``N(f_c, τ_c²)`` [ARE 13, AC Deriv. 5]."""
     total = _some_weight(float(pair_weight @ member))
-    k, inside = predictions.shape[1], member.astype(np.float64)
-    gap = predictions[:, :, None] - predictions[:, None, :]
+    inside = member[:, None].astype(np.float64)
+    gap = predictions[:, :, None] - predictions[:, None, :]  # pair, component, predictor
     given = variances[:, :, None] + gap**2
-    loss = given.mean(axis=1) * inside[:, None]
+    loss = given.mean(axis=1) * inside
     between = given - given.mean(axis=1, keepdims=True)
+    of_component = variances[:, :, None, None]
+    within = 2 * of_component**2 + 4 * of_component * gap[:, :, :, None] * gap[:, :, None, :]
+    both = (within + between[:, :, :, None] * between[:, :, None, :]).mean(axis=1)
     risk = pair_weight @ loss / total
-    covariance = np.empty((len(loss), k, k))
-    for a, b in combinations_with_replacement(range(k), 2):
-        within = 2 * variances**2 + 4 * variances * gap[:, :, a] * gap[:, :, b]
-        both = (within + between[:, :, a] * between[:, :, b]).mean(axis=1)
-        covariance[:, a, b] = covariance[:, b, a] = both * inside / total**2
-    mean = (loss - risk * inside[:, None]) / total
-    return Introspection(loss, np.repeat(inside[:, None], k, axis=1), risk, Moments(mean, covariance))
-
-
-def _expected(grades: np.ndarray, table: np.ndarray) -> np.ndarray:
-    return np.asarray(np.einsum("ng,ng->n", grades, table))
+    moments = Moments((loss - risk * inside) / total, both * inside[:, :, None] / total**2)
+    return Introspection(loss, np.broadcast_to(inside, loss.shape), risk, moments)
 
 
 def _uniform_share(
     u: np.ndarray, w: np.ndarray, grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
 ) -> float:
     """The least t in [0, 1] for which ``(1 − t) P + t/|Y|`` keeps the bounds of `MIN_RISK_SHARE`."""
-    model = [float(pair_weight @ _expected(grades, table)) for table in (u, w)]
+    model = [float(pair_weight @ np.einsum("ng,ng->n", grades, table)) for table in (u, w)]
     plain = [float(pair_weight @ table.mean(axis=1)) for table in (u, w)]
     risk = plain[0] / _some_weight(plain[1])
     rules = [(-MIN_RISK_SHARE * risk, 1.0, 0.0), (1.0, 0.0, MIN_RISK_SHARE * plain[1])]

@@ -43,11 +43,6 @@ def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: fl
     return wide / wide.sum(axis=1, keepdims=True)
 
 
-def from_exceedance(above: np.ndarray) -> np.ndarray:
-    """float64[N, G+1], the grades with ``P(y ≥ g) = above[:, g − 1]``, float64[N, G], falling in g."""
-    return np.asarray(-np.diff(above, axis=1, prepend=1, append=0))
-
-
 def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
     """int64[N], the band of each rank."""
     return np.where(ranks > 0, np.searchsorted(np.asarray(bands), ranks), len(bands))
@@ -209,23 +204,3 @@ def _cell_ends(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _thresholds(cut_parameters: np.ndarray) -> np.ndarray:
     """float64[K-1], θ from the parameters ``θ_0, log(θ_1 − θ_0), …``."""
     return np.cumsum(np.concatenate([cut_parameters[:1], np.exp(cut_parameters[1:])]))
-
-
-def reliability(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """The frequency of a grade among documents that give it similar probabilities.
-
-    Returns:
-        Columns of a row for each grade and each of ten bins that holds documents: ``grade``, the ends ``low`` and
-        ``high`` of the bin, how many documents it has, ``n``, their mean probability ``predicted``, and the share
-        ``observed`` of them that have the grade.
-    """
-    n_grades, bins = probabilities.shape[1], 10
-    within = np.minimum((probabilities * bins).astype(np.int64), bins - 1)
-    cell = (within + bins * np.arange(n_grades)).ravel()
-    hit = (labels[:, None] == np.arange(n_grades)).ravel()
-    n = np.bincount(cell, minlength=bins * n_grades)
-    held = np.flatnonzero(n)
-    grade, place = np.divmod(held, bins)
-    predicted, observed = (np.bincount(cell, x, len(n))[held] / n[held] for x in (probabilities.ravel(), hit))
-    ends = {"grade": grade, "low": place / bins, "high": (place + 1) / bins, "n": n[held]}
-    return ends | {"predicted": predicted, "observed": observed}

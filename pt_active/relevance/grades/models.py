@@ -102,7 +102,8 @@ class ColdGrades(GradeModel):
         ranks = best_rank(frame)
         distinct, code = np.unique(np.where(ranks > 0, ranks, max(int(ranks.max(initial=1)), 1)), return_inverse=True)
         odds = np.exp(1.5 - np.arange(1, self.max_grade + 1))[:, None] / np.sqrt(distinct)
-        return fitting.from_exceedance((odds / (1 + odds)).T)[code]
+        above = (odds / (1 + odds)).T
+        return -np.diff(above, axis=1, prepend=1, append=0)[code]
 
     def described(self) -> str:
         """Where the grades come from, for printing."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +14,11 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
-from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_labels
 from pt_active.relevance.grades.models import check_unjudged
-from pt_active.relevance.grades.validation import FOLDS, out_of_fold
+
+FOLDS = 5  # The number of folds of queries, at most
+_BINS = 10  # Of probabilities
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class GradeReport:
             n_judged=len(known),
             n_unjudged=len(labels) - len(known),
             likelihood=likelihood,
-            reliability=pd.DataFrame(fitting.reliability(grades, known)),
+            reliability=_reliability(grades, known),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -115,3 +119,51 @@ class GradeReport:
             "  share that has the grade (documents), by predicted probability:",
         ]
         return "\n".join([*lines, *(f"    {line}" for line in table.splitlines())])
+
+
+def _reliability(probabilities: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
+    """The frequency of each grade among documents that give it similar probabilities."""
+    grade = np.arange(probabilities.shape[1])
+    place = np.minimum((probabilities * _BINS).astype(np.int64), _BINS - 1)
+    cells = pd.DataFrame(
+        {
+            "grade": np.tile(grade, len(labels)),
+            "place": place.ravel(),
+            "predicted": probabilities.ravel(),
+            "observed": (labels[:, None] == grade).ravel(),
+        }
+    ).groupby(["grade", "place"])
+    table = cells[["predicted", "observed"]].mean().reset_index()
+    low, high = table["place"] / _BINS, (table["place"] + 1) / _BINS
+    table = table.assign(low=low, high=high, n=cells.size().to_numpy())
+    return table[["grade", "low", "high", "n", "predicted", "observed"]]
+
+
+def folds_of(qid: np.ndarray, folds: int = FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The training and the test documents of each fold, bool[N] each; all documents of a query are in one fold."""
+    qids, query = np.unique(qid, return_inverse=True)
+    if len(qids) < 2:
+        raise ValueError("cross-validation needs judged documents of at least 2 queries, got 1")
+    fold = np.empty(len(qids), dtype=np.int64)
+    fold[np.random.default_rng(0).permutation(len(qids))] = np.arange(len(qids)) % folds
+    for number in range(min(folds, len(qids))):
+        test = (fold == number)[query]
+        yield ~test, test
+
+
+def out_of_fold(model: Any, frame: pd.DataFrame, labels: np.ndarray, folds: int = FOLDS) -> np.ndarray:
+    """float64[N, G+1], the grades that copies of a model give to the queries that they have not learned from.
+
+    They are NaN where no other fold has a label.
+    """
+    qrels, graded = frame[["qid", "docno"]].assign(label=labels)[labels >= 0], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for train, test in folds_of(frame["qid"].to_numpy(dtype=object), folds):
+            if (labels[train] >= 0).any():
+                part = copy.copy(model).fit(frame[train], qrels[qrels["qid"].isin(frame.loc[train, "qid"])])
+                found = part.transform(frame[test])
+                graded.append(found[grade_columns(found.columns)].set_axis(np.flatnonzero(test)))
+    if not graded:
+        raise ValueError("cross-validation needs judged documents of at least 2 queries")
+    return np.asarray(pd.concat(graded).reindex(np.arange(len(frame))).to_numpy(dtype=np.float64))

@@ -8,7 +8,7 @@ import pytest
 
 from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades
 from pt_active.demo.collection import demo_collection
-from pt_active.relevance.grades.validation import folds_of, out_of_fold
+from pt_active.relevance.grades.report import folds_of, out_of_fold
 
 COLLECTION = demo_collection(queries=60)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
