@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pt_active import ForestGrades, JudgeGrades, OrderedLogitGrades
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.features import vote_shares
+from pt_active.relevance.grades.judges import judge_table
 from pt_active.relevance.grades.learned import FeatureGrades
 from pt_active.relevance.grades.models import FittedGrades
 
@@ -114,7 +114,7 @@ def judging(pool: JudgedPool, train_fold: int, judges: Mapping[str, pd.DataFrame
     Raises:
         ValueError: If no pair has been seen by all judges.
     """
-    shares = {name: vote_shares(judge) for name, judge in judges.items()}
+    shares = {name: judge_table(judge) for name, judge in judges.items()}
     seen = pool.frame[["qid", "docno"]].drop_duplicates()
     for share in shares.values():
         seen = seen.merge(share[["qid", "docno"]], on=["qid", "docno"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from pt_active.relevance._kernels import revealed
+from pt_active.inference.residuals import steps
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.sampling.document_designs import document_design
@@ -112,8 +112,8 @@ def test_revealed_steps_are_differences_of_values(seed, measure, systems):
     form, (mean, observed) = form_of(measure, ranks), rng.uniform(-0.5, 1.5, (2, n))
     observed[rng.random(n) < 0.3] = 1.0
     order = np.lexsort([rng.random(n), QUERY])
-    step, values = np.zeros((systems, n)), mean.copy()
-    revealed(INDPTR, ranks, np.column_stack([mean, mean]), observed, order[: n - 2], form.weights, step)
+    pool, values = DocumentPool(form, INDPTR, ranks, np.ones(len(INDPTR) - 1)), mean.copy()
+    step = steps(pool, order[: n - 2], mean, observed)
     for z in order[: n - 2]:
         before = variable_values(form, INDPTR, ranks, values)
         values[z] = observed[z]

@@ -1,4 +1,4 @@
-"""The features, labels and judge's votes of each document of a frame, as arrays in the order of its rows.
+"""The features and labels of each document of a frame, as arrays in the order of its rows.
 
 The features do not depend on the number of rankers or their names, so a grade model trained on one run can be applied
 to a pool of several. Runs should be cut at the same depth for training and for prediction, since normalised scores are
@@ -7,18 +7,15 @@ relative to the deepest document of a ranking.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many, shown, some
-from pt_active.frames.columns import check_pairs, numbers_in, ranker_names, with_string_ids
-from pt_active.frames.qrels import UNJUDGED, checked_qrels
+from pt_active.frames.columns import numbers_in, ranker_names
+from pt_active.frames.qrels import UNJUDGED
 from pt_active.frames.runs import ranked_run
-
-VOTES_COLUMN = re.compile(r"^votes_(\d+)$")  # The number of a judge's votes for each label, ``votes_0 … votes_H``
 
 
 def ranking_columns(columns: Iterable[object]) -> list[str]:
@@ -67,28 +64,16 @@ def document_labels(frame: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.n
     return labels
 
 
-def vote_shares(judge: pd.DataFrame) -> pd.DataFrame:
-    """The share of a judge's votes for each label, pair by pair."""
-    votes = sorted(int(m.group(1)) for c in judge.columns if (m := VOTES_COLUMN.match(str(c))))
-    if not {"qid", "docno"} <= set(judge.columns) or not ("label" in judge.columns or votes):
-        raise ValueError(
-            f"the judge's frame needs qid, docno and either label or votes_0 … votes_H, got {list(judge.columns)}"
-        )
-    return _shares_of_votes(judge, votes) if votes else _shares_of_labels(judge)
-
-
-def document_votes(frame: pd.DataFrame, shares: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The shares of the judge's votes for each document."""
-    matched = frame[["qid", "docno"]].merge(shares, how="left", on=["qid", "docno"])
-    values = matched.drop(columns=["qid", "docno"]).to_numpy(dtype=np.float64)
-    seen = ~np.isnan(values[:, 0])
-    return np.where(seen[:, None], values, 0.0), seen
-
-
 def first_pairs(frame: pd.DataFrame, other: pd.DataFrame) -> str:
     """The first pairs of two frames that have none in common, for an error message."""
     firsts = [tuple(x[["qid", "docno"]].iloc[0]) if len(x) else "nothing" for x in (frame, other)]
     return f"They begin with {firsts[0]} and {firsts[1]}"
+
+
+def first_of(pairs: pd.DataFrame) -> str:
+    """The first document of a frame, for an error message."""
+    row = pairs.iloc[0]
+    return f"document {shown(row['docno'])} of query {shown(row['qid'])}"
 
 
 def _ranks(frame: pd.DataFrame) -> np.ndarray:
@@ -104,8 +89,8 @@ def _ranks(frame: pd.DataFrame) -> np.ndarray:
         wrong = ~((rank >= -1) & (rank == np.floor(rank)))
         if wrong.any():
             raise ValueError(
-                f"run {shown(name)}: {_first(frame, wrong)} has rank {rank[wrong][0]:g}; ranks are whole numbers from "
-                "0, and -1 where the ranker does not retrieve the document"
+                f"run {shown(name)}: {first_of(frame[wrong])} has rank {rank[wrong][0]:g}; ranks are whole numbers "
+                "from 0, and -1 where the ranker does not retrieve the document"
             )
         own[:] = rank + 1
     return ranks
@@ -132,34 +117,3 @@ def _given_features(column: pd.Series) -> np.ndarray:
     if wrong.any():
         raise ValueError(f"features must be finite numbers; those of {how_many('document', int(wrong.sum()))} are not")
     return features
-
-
-def _first(frame: pd.DataFrame, wrong: np.ndarray) -> str:
-    row = frame[wrong].iloc[0]
-    return f"document {shown(row['docno'])} of query {shown(row['qid'])}"
-
-
-def _shares_of_labels(judge: pd.DataFrame) -> pd.DataFrame:
-    try:
-        labels = checked_qrels(judge)
-    except ValueError as error:
-        raise ValueError(f"the judge's labels: {error}") from None
-    shares = np.eye(labels["label"].max() + 1 if len(labels) else 1)[labels["label"]]
-    return labels[["qid", "docno"]].join(pd.DataFrame(shares))
-
-
-def _shares_of_votes(judge: pd.DataFrame, votes: list[int]) -> pd.DataFrame:
-    if votes != list(range(len(votes))):
-        raise ValueError(f"the judge's votes must run from votes_0 without a gap, got {votes}")
-    pairs = with_string_ids(judge[["qid", "docno"]]).reset_index(drop=True)
-    check_pairs(pairs, "the judge's frame")
-    counts = judge[[f"votes_{h}" for h in votes]].to_numpy(dtype=np.float64)
-    wrong = ~(np.isfinite(counts) & (counts >= 0)).all(axis=1)
-    if wrong.any():
-        raise ValueError(
-            f"the judge's votes must be finite and not negative; those of {how_many('pair', int(wrong.sum()))} are "
-            f"not, such as {_first(pairs, wrong)}: {counts[wrong][0].tolist()}"
-        )
-    total = counts.sum(axis=1, keepdims=True)
-    voted = total[:, 0] > 0
-    return pairs[voted].reset_index(drop=True).join(pd.DataFrame(counts[voted] / total[voted]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +11,16 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
+from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.tables import is_parquet, read_parquet, read_table
 from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.features import document_votes, first_pairs, vote_shares
+from pt_active.relevance.grades.features import first_of, first_pairs
 from pt_active.relevance.grades.models import FittedGrades, MixtureGrades, check_positive
+
+VOTES_COLUMN = re.compile(r"^votes_(\d+)$")  # A judge's votes for each label, ``votes_0 … votes_H``
 
 AnyJudge = pd.DataFrame | str | Path
 """A frame or a file, as `judge_table` takes it."""
@@ -123,7 +128,40 @@ def judge_table(judge: AnyJudge) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If a column is missing, a pair occurs twice, or an answer is not a finite number.
     """
-    return vote_shares(judge if isinstance(judge, pd.DataFrame) else read_judge(judge))
+    frame = judge if isinstance(judge, pd.DataFrame) else read_judge(judge)
+    votes = sorted(int(m.group(1)) for c in frame.columns if (m := VOTES_COLUMN.match(str(c))))
+    if not {"qid", "docno"} <= set(frame.columns) or not ("label" in frame.columns or votes):
+        raise ValueError(
+            f"the judge's frame needs qid, docno and either label or votes_0 … votes_H, got {list(frame.columns)}"
+        )
+    if not votes:
+        try:
+            labels = checked_qrels(frame)
+        except ValueError as error:
+            raise ValueError(f"the judge's labels: {error}") from None
+        width = labels["label"].max() + 1 if len(labels) else 1
+        return labels[["qid", "docno"]].join(pd.DataFrame(np.eye(width)[labels["label"]]))
+    if votes != list(range(len(votes))):
+        raise ValueError(f"the judge's votes must run from votes_0 without a gap, got {votes}")
+    pairs = with_string_ids(frame[["qid", "docno"]]).reset_index(drop=True)
+    check_pairs(pairs, "the judge's frame")
+    counts = frame[[f"votes_{h}" for h in votes]].to_numpy(dtype=np.float64)
+    wrong = ~(np.isfinite(counts) & (counts >= 0)).all(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"the judge's votes must be finite and not negative; those of {how_many('pair', int(wrong.sum()))} are "
+            f"not, such as {first_of(pairs[wrong])}: {counts[wrong][0].tolist()}"
+        )
+    voted = counts.sum(axis=1) > 0
+    shares = counts[voted] / counts[voted].sum(axis=1, keepdims=True)
+    return pairs[voted].reset_index(drop=True).join(pd.DataFrame(shares))
+
+
+def document_votes(frame: pd.DataFrame, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The shares of a judge's votes for each document, and whether it has any."""
+    values = votes_in(frame[["qid", "docno"]].merge(table, how="left", on=["qid", "docno"]))
+    seen = ~np.isnan(values[:, 0])
+    return np.where(seen[:, None], values, 0.0), seen
 
 
 def judge_labels(judge: AnyJudge) -> pd.DataFrame:
@@ -157,12 +195,9 @@ def read_judge(path: str | Path) -> pd.DataFrame:
     with naming(path):
         table = read_table(read_source(path), separator, ())
         answers = [c for c in table.columns if c == "label" or c.startswith("votes_")]
-        return table.assign(**{c: _numbers(table[c]) for c in answers})
-
-
-def _numbers(column: pd.Series) -> pd.Series:
-    values = pd.to_numeric(column.str.strip(), errors="coerce")
-    wrong = values.isna() & (column.str.strip() != "")
-    if wrong.any():
-        raise ValueError(f"column {column.name}: expected numbers; got {shown(column[wrong].iloc[0])}")
-    return values
+        for name in answers:
+            said = table[name].str.strip()
+            table[name] = pd.to_numeric(said, errors="coerce")
+            if (wrong := table[name].isna() & (said != "")).any():
+                raise ValueError(f"column {name}: expected numbers; got {shown(said[wrong].iloc[0])}")
+        return table
