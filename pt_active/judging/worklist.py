@@ -32,19 +32,16 @@ class GradeNames:
     @classmethod
     def parsed(cls, text: str | None) -> GradeNames:
         """The names in a text such as ``bad,fair,good``, from grade 0 on, or ``bad=0,good=2``."""
-        if text is None:
-            return cls()
         grades: dict[str, int] = {}
-        for place, part in enumerate(text.split(",")):
-            name, equals, number = (each.strip() for each in part.partition("="))
+        for place, part in enumerate([] if text is None else text.split(",")):
+            name, equals, number = (piece.strip() for piece in part.partition("="))
+            grade = number if equals else str(place)
             taken = name.casefold() in (*map(str.casefold, grades), *_NOT_GRADES)
-            wrong = bool(equals) and not (number.isascii() and number.isdigit())
-            if not name or taken or wrong or _NUMBER.fullmatch(name):
-                wanted = "different words, such as bad,fair,good or bad=0,good=2"
+            sound = re.fullmatch("[0-9]{1,9}", grade) and int(grade) <= HIGHEST_LABEL
+            if not name or taken or not sound or _NUMBER.fullmatch(name):
+                wanted = f"different words, such as bad,fair,good or bad=0,good=2, of grades to {HIGHEST_LABEL}"
                 raise ValueError(f"grade_names must be {wanted}; got {shown(part)}")
-            grades[name] = int(number) if equals else place
-        if max(grades.values()) > HIGHEST_LABEL:
-            raise ValueError(f"grade_names must not have a grade above {HIGHEST_LABEL}")
+            grades[name] = int(grade)
         return cls(grades)
 
     def of(self, grade: int) -> str:
@@ -59,17 +56,15 @@ class GradeNames:
     def judgment(self, label: object) -> tuple[int | None, str]:
         """The grade and the status that a label stands for."""
         text = "" if label is None else str(label).strip()
-        if not text:
+        known = {name.casefold(): grade for name, grade in self.grades.items()}
+        match = None if isinstance(label, bool) else _NUMBER.fullmatch(text)
+        grade = int(match[1]) if match else known.get(text.casefold())
+        if not text or grade == UNJUDGED:
             return None, ""
         if status := _NOT_GRADES.get(text.casefold()):
             return None, status
-        if match := None if isinstance(label, bool) else _NUMBER.fullmatch(text):
-            number = int(match[1])
-            if SPAM <= number <= HIGHEST_LABEL:
-                return (None, "") if number == UNJUDGED else (max(number, 0), JUDGED)
-        known = {name.casefold(): grade for name, grade in self.grades.items()}
-        if (grade := known.get(text.casefold())) is not None:
-            return grade, JUDGED
+        if grade is not None and SPAM <= grade <= HIGHEST_LABEL:
+            return max(grade, 0), JUDGED
         also = f", or one of {some(self.grades)}" if self.grades else ""
         hint = "" if self.grades or match else "; words for grades need grade_names="
         raise ValueError(f"expected a label that is a whole grade from 0{also}; got {shown(label)}{hint}")

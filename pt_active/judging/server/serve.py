@@ -125,8 +125,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 def links(people: Mapping[str, str], root: str) -> dict[str, str]:
     """Name → link of the organiser, under ``:organiser``, and of each judge."""
-    folder = {name: "organise" if name == ORGANISER else "judge" for name in people}
-    return {name: f"{root}/{folder[name]}/{token}/" for name, token in people.items()}
+    return {name: f"{root}/{'organise' if name == ORGANISER else 'judge'}/{token}/" for name, token in people.items()}
 
 
 def root_of(opened: socket.socket, host: str, address: str | None) -> str:
