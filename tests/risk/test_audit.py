@@ -283,7 +283,6 @@ REFUSED = [
     ({"predictions": ONE, "design": "stratified"}, "pass draws="),
     ({"frame": REAL, "loss": GaussianSquared(), "design": "hedged"}, "real labels have no uniform distribution"),
     ({"frame": REAL.drop(columns="b_variance"), "loss": GaussianSquared()}, "lacks 'b_variance'"),
-    ({"frame": REAL.assign(a_variance=-1), "loss": GaussianSquared()}, "an a_variance that is not negative"),
     ({"frame": lambda f: pd.concat([f, f[:1]])}, "document 'd0' occurs more than once in query 'q00'"),
     ({"frame": lambda f: f.assign(a=f["a"].where(f.index != 3))}, "row 3: expected an a that is a finite .*got nan"),
     ({"frame": lambda f: f.assign(a="good")}, "expected an a that is a finite number"),

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
 
-from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
+from pt_active import DCG, Runs, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.weightings import inclusion_regression, round_estimators
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -199,7 +199,6 @@ REFUSED_ROUNDS = [
     ({"qrels": QRELS, "strategy": "rec"}, "learns from labels: draw the first round"),
     ({"strategy": "rf"}, "learns from labels: draw the first round"),
     ({"strategy": "best"}, "unknown strategy 'best'; it is one of ori, rec, rf, uniform"),
-    ({"model": OrderedLogitGrades(1)}, 'model is for strategy="rf"'),
     ({"size": 2.5}, "size must be a whole number, got 2.5"),
     ({"size": 0}, "size must be at least 1"),
     ({"drawing": "systematic"}, "unknown drawing"),
@@ -219,7 +218,6 @@ def test_rounds_that_cannot_be_drawn(options: dict, message: str) -> None:
     ("asked", "message"),
     [
         ({"estimator": "snis"}, "unknown estimator 'snis'; the estimators are lur"),
-        ({"bandwidth": -1}, "bandwidth must be a positive number or 'cross_validated', got -1"),
         ({"measure": ZeroOne(slice="long")}, "slice must name a column of the pool that is true or false, got 'long'"),
         ({"measure": AUC(slice="grade_1")}, "slice 'grade_1': expected values that are true or false"),
         ({"measure": Precision(), "slice": "short"}, r"write Precision\(…, slice='short'\)"),
