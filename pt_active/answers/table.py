@@ -145,7 +145,7 @@ def as_text(value: Any) -> str:
 
 def _check_complete(table: pd.DataFrame) -> None:
     """Raise if a system has no answer to an item, or more of them than another."""
-    number = table.groupby(["item", "system"]).size().unstack(fill_value=0).stack()
+    number = pd.Series(table.groupby(["item", "system"]).size().unstack(fill_value=0).stack())
     usual = int(number.max())
     short = number[number < usual]
     if len(short):

@@ -62,7 +62,7 @@ def test_commands_from_a_table_to_a_verdict_and_more_answers():
     assert "(design: successive)" in run("plan", "--budget", 20, "--out", "single")
     project.write_text(rest)
     run("plan", "--budget", 20, "--out", "small")
-    run("plan", "--extend", "small", "--budget", 10, "--out", "more")
+    run("plan", "--extend", "small", "--budget", 10, "--out", "more", "--texts", "my-plan-answers.parquet")
     assert "status more LABELS more.csv" in run("export", "more", "--out", "more.csv", "--format", "csv")
     assert pd.read_csv("more.csv")["text"].str.startswith("answer ").all()
 
