@@ -171,10 +171,11 @@ def joined_labels(
     what: str,
     needed: np.ndarray | bool = True,
 ) -> Labels:
-    """Join checked labels to what was drawn, bool[N]; ``needed``, bool[N], says which of it must have one."""
+    """Join checked labels to what was drawn, bool[N], of which all that is ``needed`` must have one."""
     check_policy(missing)
     label = np.full(len(keys), np.nan)
     label[drawn], ignored = drawn_labels(keys[drawn], qrels, max_grade, what)
     lacking = drawn & needed & np.isnan(label)
     strays = stray_labels(keys, lacking, qrels)
-    return Labels(label, missing_pairs(keys, lacking, missing, what, strays=strays), ignored, strays)
+    without = missing_pairs(keys, lacking, missing, what, strays=strays)
+    return Labels(label, without, ignored, strays)

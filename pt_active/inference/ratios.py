@@ -44,10 +44,14 @@ class Domain:
     whole: float  # ``Σ_D p w``, at least ``Σ_D p ω``
 
 
-def risk_domain(scores: Sequence[Scores], pair_weight: np.ndarray, differ: np.ndarray | bool = True) -> Domain:
-    """The risk of one predictor, or the first minus the second of two, whose weights are equal and no label changes.
+def risk_domain(
+    scores: Sequence[Scores],
+    pair_weight: np.ndarray,
+    differ: np.ndarray | bool = True,
+) -> Domain:
+    """The risk of one predictor, or the difference of two, by equal weights that no label changes.
 
-    So ``ω = w`` and ``δ = ℓ``, or the difference of two losses, which is 0 where they do not ``differ``, bool[N].
+    So ``ω = w``; δ is ℓ, or the first minus the second of two, which ``differ``, bool[N].
     """
     first, *others = scores
     numerator, expected = first.numerator, first.expected_numerator

@@ -64,7 +64,8 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
         now = steps.step[left] == step
         chance[left[now]] = _regression(steps.score[left], now, bandwidth)[now]
     level = np.r_[0.0, level_weights(steps.size, len(steps.score))][steps.step]
-    return RoundWeighting(_levelled(steps, chance), _smooth_variance(steps, chance, bandwidth, level))
+    variance = _smooth_variance(steps, chance, bandwidth, level)
+    return RoundWeighting(_levelled(steps, chance), variance)
 
 
 def aiipw(steps: Steps, bandwidth: float | str | None = None) -> RoundWeighting:
@@ -133,7 +134,8 @@ def estimate_statistic(
     if not (bandwidth is None or bandwidth == CROSS_VALIDATED or number):
         raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")
     if estimator not in WEIGHTINGS:
-        raise ValueError(f"{estimator} is for means; for ratios and areas there are {', '.join(WEIGHTINGS)}")
+        known = ", ".join(WEIGHTINGS)
+        raise ValueError(f"{estimator} is for means; for ratios and areas there are {known}")
     if steps.census:
         return _exact(statistic, len(steps.score))
     weighting = WEIGHTINGS[estimator](steps, bandwidth)
@@ -292,7 +294,8 @@ def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.nda
     """`nadaraya_watson` at each point from all other points; their plain mean if none is within the bandwidth."""
     total, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
     plain = (outcome.sum() - outcome) / max(len(outcome) - 1, 1)
-    return np.divide(total - outcome, weight - 1, out=plain, where=weight - 1 > _MIN_NEIGHBOUR_WEIGHT)
+    near = weight - 1 > _MIN_NEIGHBOUR_WEIGHT
+    return np.divide(total - outcome, weight - 1, out=plain, where=near)
 
 
 def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.ndarray:
@@ -307,11 +310,12 @@ def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.n
     powers = np.stack([np.ones_like(inside), inside, inside**2])
     sums = np.zeros((3, len(values), len(position) + 1))
     np.cumsum(powers[:, None, :] * values[:, order], axis=2, out=sums[:, :, 1:])
-    window = [np.searchsorted(position, position - 1), np.searchsorted(position, position + 1, "right")]
+    below = np.searchsorted(position, position - 1)
+    above = np.searchsorted(position, position + 1, "right")
     total = np.zeros(values.shape)
     for offset in (-1, 0, 1):
         start, stop = (np.searchsorted(cell, cell + offset, side) for side in ("left", "right"))
-        first, last = np.clip(window, start, np.maximum(start, stop))
+        first, last = np.clip([below, above], start, np.maximum(start, stop))
         v0, v1, v2 = sums[:, :, np.maximum(first, last)] - sums[:, :, first]
         u = inside - offset
         # 1 − (u − z)², summed over z with the weights v.

@@ -54,8 +54,8 @@ class PairMeasure:
     def __str__(self) -> str:
         usual = {each.name: each.default for each in fields(self)}
         given = {name: getattr(self, name) for name in self._shown if name in usual}
-        said = ", ".join(f"{name}={value!r}" for name, value in given.items() if value != usual[name])
-        return f"{self.name}({said})" if said else self.name
+        said = [f"{name}={value!r}" for name, value in given.items() if value != usual[name]]
+        return f"{self.name}({', '.join(said)})" if said else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +175,8 @@ class CostMatrix(Loss):
             table = np.empty(0)
         if table.ndim != 2 or min(table.shape) < 2 or not (np.isfinite(table) & (table >= 0)).all():
             raise ValueError(
-                "matrix must have two or more rows of one length, with two or more costs each, finite and not "
-                f"negative; got {self.matrix!r}"
+                "matrix must have two or more rows of one length, with two or more costs each, "
+                f"finite and not negative; got {self.matrix!r}"
             )
         object.__setattr__(self, "matrix", tuple(map(tuple, table.tolist())))
 

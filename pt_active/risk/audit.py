@@ -172,14 +172,15 @@ def _distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
     if design in GAP_DESIGNS:
         if not pairs.fixed_weights(*range(len(pairs.names))):
             raise ValueError(
-                f"the design {design!r} leaves out pairs where the predictors agree, but those count in {pairs.loss}, "
-                "whose weights depend on labels or predictions"
+                f"the design {design!r} leaves out pairs where the predictors agree, but those count "
+                f"in {pairs.loss}, whose weights depend on labels or predictions"
             )
         return gap_distribution(design, pairs.predictions, pairs.cost, pairs.weight, defensive)
     uniform = None
     if needs_uniform_grades(design):
         if pairs.is_gaussian:
-            raise ValueError("real labels have no uniform distribution; choose a design that does not need one")
+            said = "real labels have no uniform distribution; choose a design that does not need one"
+            raise ValueError(said)
         unknown = np.full_like(pairs.grades, 1 / pairs.grades.shape[1])
         uniform = introspection(pairs.tables, unknown, pairs.weight, pairs.loss.proportion).moments
     moments = pairs.introspection.moments
@@ -257,6 +258,7 @@ class Audit(Kept[AuditTables]):
         check_design(design)
         described(loss)
         cost = UnitCost() if cost is None else cost
+        defensive = default_defensive(design) if defensive is None else defensive
         pairs = Pairs.from_frame(frame, predictions, loss, cost)
         arguments = AuditArguments(
             predictions=dict(predictions),
@@ -264,7 +266,7 @@ class Audit(Kept[AuditTables]):
             budget=None if budget is None else positive("budget", budget),
             draws=None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS),
             design=design,
-            defensive=default_defensive(design) if defensive is None else number("defensive", defensive),
+            defensive=number("defensive", defensive),
             replace=truth_value("replace", replace),
             seed=whole_number("seed", seed, 0, MAX_SEED),
         )

@@ -110,15 +110,16 @@ class JudgedPairs(Judged):
         counting = [pairs.counts(s) for s in predictors]
         for counts, of in zip(counting, names, strict=True):
             if not counts.any():
-                never = f"no pair counts in {pairs.loss} of {of}, whatever its label, so it is not defined"
+                never = f"no pair counts in {pairs.loss} of {of}, whatever its label"
                 basis = replace(self.basis, census=False, n_effective=0.0)
-                return _known(np.nan, basis, how, never)
+                return _known(np.nan, basis, how, f"{never}, so it is not defined")
         if len(predictors) > 1 and self.agree(*predictors):
             return self._zero(contrast, how)
         fixed, count = pairs.fixed_weights(*predictors), np.any(counting, axis=0)
         if fixed and len(predictors) > 1:
             count = pairs.differ(*predictors)
-        self._check_drawable(count, f"the {'risk' if len(names) == 1 else 'difference'} of {' and '.join(names)}")
+        kind = "risk" if len(names) == 1 else "difference"
+        self._check_drawable(count, f"the {kind} of {' and '.join(names)}")
 
         def estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
             if name == STRATIFIED:
@@ -129,19 +130,21 @@ class JudgedPairs(Judged):
 
         scores = [self.scores(s) for s in predictors]
         importance = self.sample.importance(pairs.weight) * self.sample.of(count)
-        effective = min(effective_size(self.sample.count, importance * each.weight) for each in scores)
-        within_range = len(names) == 1 and (name == STRATIFIED or estimator_named(name, "pair").bounded)
-        bounds = pairs.bounds(contrast.first) if within_range else None
-        again = partial(self.replays.errors, predictors=predictors, estimate=estimate, bounds=bounds)
+        parts = [importance * each.weight for each in scores]
+        effective = min(effective_size(self.sample.count, part) for part in parts)
+        bounded = name == STRATIFIED or estimator_named(name, "pair").bounded
+        bounds = pairs.bounds(contrast.first) if bounded and len(names) == 1 else None
+        replays = self.replays
+        again = partial(replays.errors, predictors=predictors, estimate=estimate, bounds=bounds)
         return self._found(
             estimate(scores, self.sample),
             count,
             replace(self.basis, n_effective=float(effective), model_caution=self._model_caution),
             how,
-            undefined=f"no sampled pair counts in {pairs.loss}, so the estimate is 0/0: judge more pairs",
+            f"no sampled pair counts in {pairs.loss}, so the estimate is 0/0: judge more pairs",
             scale=sum(each.scale(pairs.weight) for each in scores),
             bounds=bounds,
-            replayed=again if self.replays.possible else None,
+            replayed=again if replays.possible else None,
         )
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
@@ -199,9 +202,10 @@ def _predictors(contrast: Contrast) -> list[int]:
 
 
 def _known(value: float, basis: Basis, how: How, caution: str) -> Measured:
-    """What is known whatever the labels are: that a difference is 0, or that a risk is not defined (NaN)."""
+    """What is known whatever the labels are: a difference of 0, or a risk that is not defined, NaN."""
     defined = not np.isnan(value)
-    degrees, basis = np.inf if defined else 0.0, replace(basis, estimator=how.estimator, caution=caution)
+    basis = replace(basis, estimator=how.estimator, caution=caution)
+    degrees = np.inf if defined else 0.0
     return Measured(value, value, degrees, basis, certain=defined, scale=0.0, unusable=True)
 
 
@@ -269,7 +273,8 @@ class JudgedAgreement(JudgedPairs):
         """The coefficient of one predictor with people, or the difference of two."""
         pairs, predictors = self.pairs, _predictors(contrast)
         if how.estimator == STRATIFIED:
-            raise ValueError(f"{self.coefficient} is not estimated from strata; draw the audit by another design")
+            said = "is not estimated from strata; draw the audit by another design"
+            raise ValueError(f"{self.coefficient} {said}")
         self._check_drawable(pairs.member, self.coefficient)
         if len(predictors) > 1 and self.agree(*predictors):
             return self._zero(contrast, how)
@@ -282,7 +287,8 @@ class JudgedAgreement(JudgedPairs):
             pairs.weight,
             how.estimator,
         )
-        undefined = f"{self.coefficient} is not defined: all labels in the sample are equal; judge more pairs"
+        undefined = "is not defined: all labels in the sample are equal; judge more pairs"
+        undefined = f"{self.coefficient} {undefined}"
         return self._found(mean, pairs.member, self.basis, how, undefined, scale=1.0)
 
 

@@ -104,9 +104,9 @@ class Pairs:
 
     @cached_property
     def tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each predictor, numerator u and weight w of the loss under every label, float64[N, G+1] each.
+        """For each predictor, ``u`` and ``w`` of the loss under every label, float64[N, G+1] each.
 
-        Real labels stand for themselves at 0 and 1, where two predictions differ in their squared errors if at all.
+        Of real labels, they are those at 0 and 1: two predictions with the same errors there are equal.
         """
         labels = 2 if self.is_gaussian else self.grades.shape[1]
         return label_tables(self.loss, self.predictions, labels, self.member)
@@ -136,7 +136,7 @@ class Pairs:
         return np.asarray((self.tables[predictor][1] > 0).any(axis=1))
 
     def fixed_weights(self, *predictors: int) -> bool:
-        """Whether weights do not depend on labels and are those of all predictors, whose risks then differ by a mean.
+        """Whether no label changes the weights, and all predictors have the same: risks differ by a mean.
 
         Pairs with equal predictions add 0 to such a difference.
         """
@@ -199,9 +199,7 @@ def judged_pool(judges: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, dict[
     if not judges:
         raise ValueError("there is no judge to audit: name one with judge=")
     columns = {name: f"judge_{number}" for number, name in enumerate(judges)}
-    labels = [
-        judge_labels(frame).set_index(["qid", "docno"])["label"].rename(columns[name]) for name, frame in judges.items()
-    ]
+    labels = {columns[name]: judge_labels(frame).set_index(["qid", "docno"])["label"] for name, frame in judges.items()}
     pool = pd.concat(labels, axis=1, sort=True)
     for name, number in zip(judges, pool.isna().sum(), strict=True):
         if number:
@@ -234,7 +232,8 @@ def with_beliefs(
     """
     for name, highest in zip(judges, pool.drop(columns=["qid", "docno"]).max(), strict=True):
         if highest > max_grade:
-            raise ValueError(f"the judge {shown(name)} gives the grade {highest}, above the highest grade {max_grade}")
+            above = f"above the highest grade {max_grade}"
+            raise ValueError(f"the judge {shown(name)} gives the grade {highest}, {above}")
     models = mean_of_judges(judges, max_grade)
     if past is not None:
         models.fit(past[["qid", "docno"]].assign(score=0.0), past)

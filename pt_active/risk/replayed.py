@@ -141,7 +141,8 @@ class PairReplays:
         share, risk = p[rows] * drawn.first, np.zeros(len(rows))
         for s, both, sign in zip(predictors, terms, (1, -1), strict=False):
             means = expected.numerator[:, s], expected.weight[:, s]
-            u, w = (p @ m + (share * (seen - m[rows])).sum(axis=1) for seen, m in zip(both, means, strict=True))
+            pairs = zip(both, means, strict=True)
+            u, w = (p @ m + (share * (seen - m[rows])).sum(axis=1) for seen, m in pairs)
             risk += sign * u / w
         spread = p**2 * variance
         unknown = np.maximum(spread.sum() - (spread[rows] * drawn.first).sum(axis=1), 0.0)

@@ -81,7 +81,7 @@ class AuditReport(Printed):
         how: How = How(audit.loss, estimator, confidence, missing)
         asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
         estimates = {
-            name: {judge: of.estimate(s, how) for s, judge in enumerate(of.names)} for name, of in asked.items()
+            name: {judge: of.estimate(s, how) for s, judge in enumerate(judged.names)} for name, of in asked.items()
         }
         errors, drift = asked["error"], pd.DataFrame(columns=_DRIFT)
         ranking: Comparison | Ranking | None = None
@@ -117,11 +117,14 @@ class AuditReport(Printed):
             ends = f"{one.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
             share = f"{one.name} gives {one.value:.1%} of the pairs a grade that differs from people's"
             return f"{share}, {'with no interval' if np.isnan(low) else ends}."
-        tied, others = listed(self.kept, " and "), [each for each in self.judges if each not in self.kept]
+        tied = listed(self.kept, " and ")
+        others = [each for each in self.judges if each not in self.kept]
         if len(self.kept) == 1:
-            return f"Keep {tied}: it errs less often than {others[0] if len(others) == 1 else 'all others'}."
+            worse = others[0] if len(others) == 1 else "all others"
+            return f"Keep {tied}: it errs less often than {worse}."
         if self.ranking.basis.census or isinstance(self.ranking, KnownZero):
-            return f"{tied} err equally often{'; each of the others errs more often' if others else ''}."
+            rest = "; each of the others errs more often" if others else ""
+            return f"{tied} err equally often{rest}."
         return f"The labels do not show which of {tied} errs {'less' if len(self.kept) == 2 else 'least'} often."
 
     def table(self) -> pd.DataFrame:

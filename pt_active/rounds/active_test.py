@@ -127,8 +127,8 @@ class RoundsSoFar:
         instances = self.instances
         drawn, max_grade = self.rounds.drawn[instances.instance], instances.grades.shape[1] - 1
         what = "pair" if instances.level == "pair" else "document"
-        needed = instances.wanted(measure)
-        return joined_labels(instances.frame, drawn, checked_qrels(qrels), missing, max_grade, what, needed)
+        known, needed = checked_qrels(qrels), instances.wanted(measure)
+        return joined_labels(instances.frame, drawn, known, missing, max_grade, what, needed)
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """The tables on disk: the pool, what was drawn of it, and the steps in which that was done."""
@@ -195,8 +195,8 @@ class JudgedInstances(Judged):
         if estimator not in BY_SCORE or not beyond:
             return ""
         return (
-            f"{estimator} assumes that draws depend on the values through the model's own score alone; rounds by "
-            f"{', '.join(beyond)} depend on more, so compare with lur"
+            f"{estimator} assumes that draws depend on the values through the model's own score alone; "
+            f"rounds by {', '.join(beyond)} depend on more, so compare with lur"
         )
 
 

@@ -158,8 +158,9 @@ class PairInstances(_Drawable):
         """Warn if the predictor is certain of all grades, so that they do not show where it may be wrong."""
         if (self.grades == 1).any(axis=1).all():
             said = (
-                "the predictor is certain of the grade of every pair, so its grades do not show where it may be wrong: "
-                "test a predictor of single grades with pt_active.Audit, which draws by another model's grades"
+                "the predictor is certain of the grade of every pair, so its grades do not show where "
+                "it may be wrong: test a predictor of single grades with pt_active.Audit, which draws "
+                "by another model's grades"
             )
             warnings.warn(said, stacklevel=3)
 
@@ -214,10 +215,12 @@ class PairInstances(_Drawable):
     def statistic(self, measure: Any, labels: np.ndarray, slice: str | None = None) -> Values:
         """A mean loss, a ratio (such as a mean over a slice), or an area under a curve, from labels int64[D]."""
         if slice is not None:
-            raise ValueError(f"a measure of pairs names its own slice: write {measure.name}(…, slice={slice!r})")
+            own = f"{measure.name}(…, slice={slice!r})"
+            raise ValueError(f"a measure of pairs names its own slice: write {own}")
         observed = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
         if isinstance(measure, Area):
-            area = measure.statistic(relevance(self.grades, measure.rel), relevance(observed, measure.rel))
+            score, relevant = (relevance(each, measure.rel) for each in (self.grades, observed))
+            area = measure.statistic(score, relevant)
             return statistics.within(area, slice_rows(self.frame, measure.slice)), None
         tables = self.table(measure)
         u, w = ((observed * table).sum(axis=1) for table in tables)
