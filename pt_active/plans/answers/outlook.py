@@ -19,9 +19,8 @@ from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.inference.replay import YARDSTICK, Method
-from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.error_curve import ErrorCurve, NewQueriesCurve
 from pt_active.inference.stopping.looks import POWER
-from pt_active.inference.stopping.topics import NewQueriesCurve
 from pt_active.plans.answers.forecast import (
     LEVELS,
     Aim,

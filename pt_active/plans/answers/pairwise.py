@@ -121,7 +121,7 @@ def _in_words(state: Status) -> str:
         return "nothing is judged"
     verdict = f"{state.winner} is better" if state.winner else "equal" if state.resolved else "open"
     evidence = "certain  " if np.isinf(state.e_value) else f"e-value {state.e_value:.3g}  "
-    others = "".join(f"{name} {_ends(state.beside)}  " for name, _ in state.other_facts if state.beside)
+    others = "" if state.beside is None else f"{state.beside.population.name} {_ends(state.beside)}  "
     return f"{state.point} {_ends(state)}  {others}{'' if np.isnan(state.e_value) else evidence}{verdict}"
 
 

@@ -423,7 +423,7 @@ class Status(Printed):
         facts = [
             ("estimate", none if np.isnan(self.value) else f"{self.point}   SE {error}{part}"),
             ("interval", self.interval_text),
-            *self.other_facts,
+            *((each.population.name, each.interval_text) for each in [self.beside] if each is not None),
             ("judged", self.progress),
         ]
         if not np.isnan(self.e_value):
@@ -443,12 +443,6 @@ class Status(Printed):
             facts.append(("note", note))
         since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
-
-    @property
-    def other_facts(self) -> Facts:
-        """The interval for the other queries, if it is known."""
-        other = self.beside
-        return [] if other is None else [(other.population.name, other.interval_text)]
 
     @property
     def gap_facts(self) -> Facts:

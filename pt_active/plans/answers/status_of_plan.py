@@ -116,34 +116,31 @@ Answering: TypeAlias = Callable[[Question, Point], dict[str, Any]]
 """From a question and the estimate to the fields of `Status` on the interval, the verdict and what is foreseen."""
 
 
-def _both(sample: UnitOrder, question: Question, point: Point, about: dict[str, Any], answer: Answering) -> Status:
+def _both(sample: UnitOrder, meant: Question, estimate: Point, about: dict[str, Any], answer: Answering) -> Status:
     """The state for the queries that are meant, with that for the others beside it if these are known."""
-    names, status = sample.tables.pool.names, None
-    about = about | {
-        "first": names[question.pair[0]],
-        "second": names[question.pair[1]] if question.compared else None,
-    }
-    for asked, at in ((question.turned, point.beside), (question, point)):
-        if at is None:
-            continue
-        if asked.looks is None and at.refusal in (TOO_FEW, UNTOLD):
-            at = replace(at, apart=0.0, refusal="")
-        if asked.looks != ALWAYS:
-            at = replace(at, refusal=at.refusal or at.unusable)
-        fields = answer(asked, at)
-        if fields.get("resolution"):
-            fields = {"chance": 1.0, "further": 0.0} | fields
-        status = Status(
-            **(about | fields),
-            value=at.value,
-            standard_error=at.standard_error,
-            population=at.population,
-            apart=at.apart,
-            refusal=at.refusal,
-            beside=status,
-        )
-    assert status is not None
-    return status
+    beside = None if estimate.beside is None else _state(sample, meant.turned, estimate.beside, about, answer)
+    return replace(_state(sample, meant, estimate, about, answer), beside=beside)
+
+
+def _state(sample: UnitOrder, question: Question, point: Point, about: dict[str, Any], answer: Answering) -> Status:
+    """The state for some queries."""
+    if question.looks is None and point.refusal in (TOO_FEW, UNTOLD):
+        point = replace(point, apart=0.0, refusal="")
+    if question.looks != ALWAYS:
+        point = replace(point, refusal=point.refusal or point.unusable)
+    names, fields = sample.tables.pool.names, answer(question, point)
+    if fields.get("resolution"):
+        fields = {"chance": 1.0, "further": 0.0} | fields
+    return Status(
+        first=names[question.pair[0]],
+        second=names[question.pair[1]] if question.compared else None,
+        value=point.value,
+        standard_error=point.standard_error,
+        population=point.population,
+        apart=point.apart,
+        refusal=point.refusal,
+        **(about | fields),
+    )
 
 
 def _by_bets(sequence: UnitSequence, question: Question, proof: Proof, of_pairs: Verdict | None) -> Answering:

@@ -11,8 +11,7 @@ from statsmodels.stats.power import TTestPower
 
 from pt_active.inference.estimators import Controls, difference
 from pt_active.inference.new_queries import by_drawn_query, widened_by_queries
-from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.topics import NewQueriesCurve
+from pt_active.inference.stopping.error_curve import ErrorCurve, NewQueriesCurve
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.sample import Sample
 
