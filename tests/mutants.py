@@ -248,7 +248,7 @@ gate: each outcome at the level of both sides [answers/test_gate]
     proved_after(claim, proof, alpha / 2) => proved_after(claim, proof, alpha)
 verdict: what is false for certain stays [stopping/test_verdicts]
     kept = not any(refuted(claim, draws) for claim in claims) => kept = True
-verdict: a claim on new queries as if they were the pool's [test_population]
+verdict: a claim on new queries as if they were the pool's [test_boundaries answers/test_gate]
     claim.value + (apart if claim.above else -apart) => claim.value
 gate: an interval that few queries carry decides at the end [answers/test_gate]
     state.judged == state.drawn and not state.population.enough => False
