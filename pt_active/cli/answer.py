@@ -86,14 +86,15 @@ def given_words(**values: object) -> list[str]:
     return words
 
 
-def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
+def next_look(plan: Plan, folder: Path, worklist: Path, project: Path | None = None) -> str:
     """The hint with the command that says what the labels of a worklist tell."""
     manifest = plan.tables.manifest
     longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
     earlier = [EARLIER] if longer or manifest.extensions else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
     told = f"{EARLIER} stands for the files with the earlier labels.\n" if earlier else ""
-    return f"{told}Next, as labels come in:\n  {command_line('status', folder, *earlier, worklist, *margin)}"
+    line = command_line("status", folder, *earlier, worklist, *margin, project=project)
+    return f"{told}Next, as labels come in:\n  {line}"
 
 
 def rounded_up(budget: float) -> str:

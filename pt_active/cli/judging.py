@@ -158,7 +158,8 @@ def judge(
             lock.release()
     text = f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; "
     text += f"{how_many('record', number)} {agreeing('is', number)} kept in {kept}."
-    look = command_line("status", site.organiser.folder, kept)
+    project = None if setting.project == FILE else setting.project
+    look = command_line("status", site.organiser.folder, kept, project=project)
     hint = f"Next, see what they show, or continue judging with the same command:\n  {look}"
     return Answer({"store": str(kept), "records": number, "settled": settled, "documents": size}, text, hint)
 
@@ -226,6 +227,7 @@ def export(
     labels: Annotated[Path | None, flag("Labels that you already have, to fill in.", "FILE")] = None,
     texts: Texts = None,
     grade_names: str | None = None,
+    project: Path | None = None,
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
     check_new(out)
@@ -263,7 +265,7 @@ def export(
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
     hint = f"{_NO_TEXTS}\n" if not worklist.has_texts and format != FORMAT else ""
     if format in (*FORMATS, *_TABLES):
-        return Answer(content, text, f"{hint}{next_look(loaded, plan, out)}")
+        return Answer(content, text, f"{hint}{next_look(loaded, plan, out, project)}")
     records = out.with_name(f"{out.stem}-records.jsonl")
     line = command_line("import", format, "EXPORTED-FILE", "--plan", plan, "--out", records)
     return Answer(content, text, f"{hint}Next, import what the tool exports:\n  {line}")

@@ -54,6 +54,7 @@ def plan(
     measure: Measure = None,
     extend: Annotated[Path | None, flag("A plan to add to, in its order or by another sample.", "PLAN")] = None,
     audit: Annotated[bool, flag("Choose what tells how often the judges of --judge are wrong.")] = False,
+    project: Path | None = None,
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder.
 
@@ -69,11 +70,11 @@ def plan(
         longer = loaded.extend(sampling.budget, texts=texts_for(loaded, source.texts, warned=False)).save(out)
         files = [kept_at(extend), *sorted(extend.parent.glob("*.sqlite"))]
         stores = [file for file in files if is_of_plan(file, loaded.tables.manifest.origin)]
-        return _planned(longer, out, store=["--store", stores[0]] if stores else [])
+        return _planned(longer, out, project, store=["--store", stores[0]] if stores else [])
     cost, measure = prices.of_judging(), _measure(measure)
     frame, queries = source.read(prices, measure)
     made = Plan.create(frame, queries, measure, cost=cost, **asdict(sampling)).save(out)
-    return _planned(made, out, frame.attrs.get("grade_model", ""))
+    return _planned(made, out, project, frame.attrs.get("grade_model", ""))
 
 
 def _check_left_out(source: PoolFiles, measure: str | None, extend: Path | None) -> None:
@@ -90,9 +91,9 @@ def _flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _planned(made: Plan, out: Path, grades: str = "", store: Sequence[object] = ()) -> Answer:
+def _planned(made: Plan, out: Path, project: Path | None, grades: str = "", store: Sequence[object] = ()) -> Answer:
     alone = len(made.rankers) == 1
-    line = command_line("judge", out, *store, *(["--margin", "X"] if alone else []))
+    line = command_line("judge", out, *store, *(["--margin", "X"] if alone else []), project=project)
     margin = " (X is how far off the estimate may be)" if alone else ""
     hint = f"The plan is in {out}. Next, let people judge it in their browsers{margin}:\n  {line}"
     content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
