@@ -45,7 +45,7 @@ def fill(table: pd.DataFrame, scale: str = "0-1", scores: pd.DataFrame | None = 
     return said
 
 
-def test_commands_from_a_table_to_a_verdict_and_more_answers():
+def test_five_commands_from_a_table_to_a_verdict():
     table = made(140, better=1.0)
     said = init(table, 280)
     assert re.search(r"new +an answer to each of 140 items", said)
