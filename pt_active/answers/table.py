@@ -128,11 +128,11 @@ def _long(rows: pd.DataFrame) -> pd.DataFrame:
     if other := [name for name in ("answer", SCORE, *own) if name in rows and name.split("_", 1)[-1] not in systems]:
         beside = some(f"{'answer' if answered else SCORE}_{name}" for name in systems)
         raise ValueError(f"the column {other[0]} belongs to no system beside {beside}; rename or remove it")
+    shared = rows.drop(columns=own)
     parts = []
     for name in systems:
-        columns = {f"{kind}_{name}": kind for kind in ("answer", SCORE)}
-        part = rows.drop(columns=[each for each in own if each not in columns])
-        parts.append(part.rename(columns=columns).assign(system=name))
+        given = {kind: rows[f"{kind}_{name}"] for kind in ("answer", SCORE) if f"{kind}_{name}" in rows.columns}
+        parts.append(shared.assign(system=name, **given))
     return pd.concat(parts, ignore_index=True)
 
 

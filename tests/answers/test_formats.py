@@ -19,21 +19,27 @@ from pt_active.answers.formats import FORMATS, read_rows
 SAMPLES = Path(__file__).parent / "samples"
 
 
-def test_inspect():
-    rows = read_rows(SAMPLES / "inspect.json").sort_values(["item", "run"])
-    assert rows[["item", "run"]].to_numpy().tolist() == [["fr", 1], ["fr", 2], ["it", 1], ["it", 2]]
-    told = rows[["system", "question", "answer", "reference", "score_includes"]]
-    assert told.iloc[0].tolist() == ["mockllm/model", "Capital of France?", "Paris", "Paris", 1.0]
-    assert ((told["answer"] == told["reference"]) == told["score_includes"]).all()
-    assert set(told["score_includes"]) == {0.0, 1.0}
-
-
-def test_lm_evaluation_harness():
-    rows = read_rows(SAMPLES / "lm_eval.jsonl")
-    assert rows[["item", "question", "answer", "reference", "score_exact_match"]].values.tolist() == [
-        [0, "Capital of France?", "lol", "Paris", 0.0],
-        [1, "Capital of Italy?", "lol", "Rome", 0.0],
-    ]
+@pytest.mark.parametrize(
+    ("file", "columns", "first"),
+    [
+        (
+            "inspect.json",
+            "item run system question answer reference score_includes",
+            ["fr", 1, "mockllm/model", "Capital of France?", "Paris", "Paris", 1.0],
+        ),
+        (
+            "lm_eval.jsonl",
+            "item question answer reference score_exact_match",
+            [0, "Capital of France?", "lol", "Paris", 0.0],
+        ),
+    ],
+)
+def test_what_a_tool_wrote(file, columns, first):
+    rows = read_rows(SAMPLES / file).sort_values("item", kind="stable")
+    assert rows[columns.split()].iloc[0].tolist() == first
+    assert rows["item"].nunique() == 2
+    score = rows[columns.split()[-1]]
+    assert ((rows["answer"] == rows["reference"]) == score).all()
 
 
 def test_promptfoo():

@@ -49,23 +49,13 @@ def test_other_rows_are_refused_with_their_line(content, said):
         table(content)
 
 
-@pytest.mark.parametrize("row", ["q10,doc10_1,what is 1, 3,0", "q10,doc10_1,what", "q10,doc10_1,what,3,"])
-def test_no_label_moves_to_another_column(row, tmp_path):
-    (tmp_path / "a.csv").write_text(f"qid,docno,query,label\nq1,d1,what,1\n{row}")
-    with pytest.raises(ValueError, match=r"a\.csv: line 3: expected .* as in the header"):
-        read_file(tmp_path / "a.csv")
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
         ('"qid": "q", "docno": "d", "label": 1, "label": 3', "got the key 'label' more than once"),
         ('"qid": ["q"], "docno": "d", "label": 1', "not empty and without NUL; got ['q']"),
-        ('"qid": "q", "docno": 1.5, "label": 1', "not empty and without NUL; got 1.5"),
         ('"qid": "q", "docno": "a\\u0000b", "label": 1', "without NUL; got 'a\\x00b'"),
-        ('"qid": "q", "docno": "", "label": 1', "without NUL; got ''"),
         ('"qid": "q", "docno": "d", "label": NaN', "got NaN, which is not JSON"),
-        ('"qid": "q", "docno": "d", "label": [1]', "expected a label that is a whole number"),
         ('"qid": "q", "docno": "d", "label": 1' + "0" * 5000, "expected JSON"),
         ('"qid": "q", "docno": "d", "label": 1, "x": ' + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
     ],
@@ -99,8 +89,8 @@ def test_ids_and_numbers_are_the_same_in_frames_and_in_parquet(column, value, tm
 
 @pytest.mark.parametrize("kinds", [(pa.null(),) * 3, (pa.string(), pa.string(), pa.float64())], ids=["null", "typed"])
 def test_a_parquet_run_without_rows_is_empty_whatever_its_columns(kinds, tmp_path):
-    empty = {name: pa.array([], type=kind) for name, kind in zip(("qid", "docno", "score"), kinds, strict=True)}
-    pq.write_table(pa.table(empty), tmp_path / "a.parquet")
+    names = ["qid", "docno", "score"]
+    pq.write_table(pa.table([pa.array([], type=kind) for kind in kinds], names=names), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a\.parquet: the table is empty; expected rows with 'qid', 'docno', 'score'"):
         read_run(tmp_path / "a.parquet")
 
