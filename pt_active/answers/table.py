@@ -145,11 +145,12 @@ def as_text(value: Any) -> str:
 
 def _check_complete(table: pd.DataFrame) -> None:
     """Raise if a system has no answer to an item, or more of them than another."""
-    number = pd.Series(table.groupby(["item", "system"]).size().unstack(fill_value=0).stack())
-    usual = int(number.max())
-    short = number[number < usual]
+    number = table.groupby(["item", "system"]).size().unstack(fill_value=0)
+    usual = int(number.to_numpy().max())
+    short = np.argwhere(number.to_numpy() < usual)
     if len(short):
-        (item, system), has = short.index[0], int(short.iloc[0])
+        row, column = short[0]
+        item, system, has = number.index[row], number.columns[column], int(number.to_numpy()[row, column])
         what = f"{how_many('run', has)} where others have {usual}" if has else "no answer"
         raise ValueError(
             f"system {shown(system)} has {what} for item {shown(item)}; each system needs an answer to each item: "
