@@ -19,27 +19,19 @@ from pt_active.answers.formats import FORMATS, read_rows
 SAMPLES = Path(__file__).parent / "samples"
 
 
-@pytest.mark.parametrize(
-    ("file", "columns", "first"),
-    [
-        (
-            "inspect.json",
-            "item run system question answer reference score_includes",
-            ["fr", 1, "mockllm/model", "Capital of France?", "Paris", "Paris", 1.0],
-        ),
-        (
-            "lm_eval.jsonl",
-            "item question answer reference score_exact_match",
-            [0, "Capital of France?", "lol", "Paris", 0.0],
-        ),
-    ],
-)
-def test_what_a_tool_wrote(file, columns, first):
-    rows = read_rows(SAMPLES / file).sort_values("item", kind="stable")
-    assert rows[columns.split()].iloc[0].tolist() == first
-    assert rows["item"].nunique() == 2
-    score = rows[columns.split()[-1]]
-    assert ((rows["answer"] == rows["reference"]) == score).all()
+COLUMNS = ["item", "question", "answer", "reference"]
+
+
+def test_inspect_and_lm_evaluation_harness():
+    inspect = read_rows(SAMPLES / "inspect.json").sort_values(["item", "run"])
+    harness = read_rows(SAMPLES / "lm_eval.jsonl")
+    assert inspect[COLUMNS].iloc[0].tolist() == ["fr", "Capital of France?", "Paris", "Paris"]
+    assert inspect[["item", "run"]].to_numpy().tolist() == [["fr", 1], ["fr", 2], ["it", 1], ["it", 2]]
+    assert set(inspect["system"]) == {"mockllm/model"}
+    assert set(inspect["score_includes"]) == {0.0, 1.0}
+    assert harness[COLUMNS].iloc[1].tolist() == [1, "Capital of Italy?", "lol", "Rome"]
+    for rows, score in ((inspect, "score_includes"), (harness, "score_exact_match")):
+        assert ((rows["answer"] == rows["reference"]) == rows[score]).all()
 
 
 def test_promptfoo():

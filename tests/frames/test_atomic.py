@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import signal
 from pathlib import Path
 
 import pytest
@@ -96,14 +95,3 @@ def test_impossible_targets(tmp_path, new, name):
     with pytest.raises(OSError, match=re.escape(str(tmp_path / name))), new(tmp_path / name):
         pass
     assert names(tmp_path) == ["file", "loop"]
-
-
-@NEW
-def test_a_killed_writer_leaves_nothing_at_the_target(tmp_path, new):
-    if not (pid := os.fork()):
-        with new(tmp_path / "target"):
-            os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(pid, 0)
-    assert all(name.startswith(".pt-active-") for name in names(tmp_path))
-    write_file(tmp_path / "target", "text")
-    assert (tmp_path / "target").read_text() == "text"
