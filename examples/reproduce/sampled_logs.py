@@ -24,7 +24,8 @@ from tqdm import tqdm
 
 from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.new_queries import ByQuery, by_drawn_query, widened_by_queries
-from pt_active.logs import drawn_in_order, inclusion
+from pt_active.logs import drawn_in_order
+from pt_active.sampling.chances import inclusion_probabilities
 from pt_active.sampling.draws import draw_number
 
 TABLES = ("sampled-logs",)
@@ -75,7 +76,7 @@ def repeated(
     """What each of many samples says of a log."""
     traffic, value, model = log
     truth, rng = float(traffic @ value / traffic.sum()), np.random.default_rng((seed, n))
-    chance = inclusion(traffic, n)
+    chance = inclusion_probabilities(traffic, n)
     for _ in tqdm(range(repetitions), desc=f"{n:,}", leave=False):
         order = rng.permutation(len(traffic))
         rows = order[drawn_in_order(chance[order], rng.random())]

@@ -15,7 +15,7 @@ from pt_active.frames.checks import MAX_SEED, how_many, shown, whole_number
 from pt_active.frames.progress import working
 from pt_active.logs.files import FileLog, read_by_duckdb
 from pt_active.logs.frames import DIGITS, NO_NUMBER, SEVERAL, DaskLog, SparkLog, place_of
-from pt_active.sampling.chances import at_most_one
+from pt_active.sampling.chances import inclusion_probabilities
 
 Log = FileLog | DaskLog | SparkLog
 
@@ -86,25 +86,6 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
     return QuerySample(topics, _by_ranker(rows, log.names), number)
 
 
-def inclusion(traffic: np.ndarray, n: int) -> np.ndarray:
-    """The probabilities ``min(1, τ w)`` with the sum n, as `chances.inclusion_probabilities` [theory 13].
-
-    They are found without sorting, in little memory: certain queries are taken out until there are no more.
-
-    Args:
-        traffic: float64[N], positive.
-        n: At most N.
-    """
-    chance = at_most_one(traffic * (n / traffic.sum()))
-    certain = np.zeros(len(traffic), dtype=bool)
-    while chance[~certain].max(initial=0.0) >= 1:
-        certain |= chance >= 1
-        left = traffic[~certain].sum()
-        chance = at_most_one(traffic * ((n - certain.sum()) / left if left > 0 else 0.0))
-        chance[certain] = 1.0
-    return chance
-
-
 def drawn_in_order(chance: np.ndarray, start: float) -> np.ndarray:
     """Draw queries that stand in a random order, systematically from a start [theory 13].
 
@@ -112,7 +93,7 @@ def drawn_in_order(chance: np.ndarray, start: float) -> np.ndarray:
     with probability ``π_x`` whatever the order.
 
     Args:
-        chance: float64[N], the inclusion probabilities π, whose sum is a whole number: as many are drawn.
+        chance: float64[N], the `inclusion_probabilities` π, whose sum is a whole number: as many are drawn.
         start: u, from 0 on and below 1.
 
     Returns:
@@ -159,7 +140,7 @@ def _drawn(log: Log, n: int, seed: int) -> tuple[pd.DataFrame, int]:
     place = place[order]
     traffic = traffic[order]
     del order  # Where there are many queries, memory is short here.
-    chance = inclusion(traffic, n)
+    chance = inclusion_probabilities(traffic, n)
     rows = np.flatnonzero(drawn_in_order(chance, place_of(seed, "") / 16**DIGITS))
     if np.isin(place[rows], place[1:][place[1:] == place[:-1]]).any():
         raise ValueError(f"two queries have the same hash with the seed {seed}; take another")

@@ -15,8 +15,9 @@ import pytest
 
 from pt_active import ColdGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
-from pt_active.logs import QuerySample, drawn_in_order, inclusion, sample_queries
+from pt_active.logs import QuerySample, drawn_in_order, sample_queries
 from pt_active.logs.frames import places
+from pt_active.sampling.chances import inclusion_probabilities
 
 pytest.importorskip("duckdb")
 
@@ -43,7 +44,7 @@ def exact(traffic: np.ndarray, n: int) -> np.ndarray:
 @pytest.mark.parametrize("traffic", SMALL.values(), ids=SMALL)
 def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(traffic, n):
     traffic, value = np.array(traffic), np.array([1.0, -2.0, 0.5, 3.0, 0.0])
-    chance = inclusion(traffic, n)
+    chance = inclusion_probabilities(traffic, n)
     assert chance == pytest.approx(exact(traffic, n), rel=1e-12)
     for order in map(list, permutations(range(len(traffic)))):
         # Between these starts the sample is the same.
@@ -66,7 +67,7 @@ def test_inclusion_probabilities_and_means_are_exact_over_all_orders_and_starts(
 def test_rounding_neither_adds_nor_takes_a_query(start):
     traffic = np.random.default_rng(1).random(20_000) + 1e-3
     for n in (1, 7, 19_999, 20_000):
-        assert drawn_in_order(inclusion(traffic, n), start).sum() == n
+        assert drawn_in_order(inclusion_probabilities(traffic, n), start).sum() == n
 
 
 def test_seeds_draw_queries_as_often_as_they_should():
