@@ -60,7 +60,9 @@ def test_an_answer_does_not_tell_its_system_and_the_same_text_is_one_answer():
 
 
 def test_a_text_that_a_system_repeats_is_several_answers_that_another_shares():
-    rows = pd.DataFrame({"item": "1", "system": [*"aaabbb"], "run": [1, 2, 3] * 2, "answer": [*"uuvuvw"]})
+    rows = pd.DataFrame(
+        {"item": "1", "system": [*"aaabbb"], "run": [1, 2, 3] * 2, "answer": ["u", "u ", "v", "u", "v", "w"]}
+    )
     docnos = answer_table(rows).groupby("system")["docno"].agg(set)
     assert len(docnos["a"]) == len(docnos["b"]) == 3
     assert len(docnos["a"] & docnos["b"]) == 2

@@ -18,15 +18,6 @@ def qrels(*labels: object) -> pd.DataFrame:
     return pd.DataFrame({"qid": "q", "docno": [f"d{i}" for i in range(len(labels))], "label": list(labels)})
 
 
-def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not():
-    rng = np.random.default_rng(1)
-    rows = {"qid": np.repeat([f"q{x}" for x in range(40)], 500), "docno": [f"d{z}" for z in range(20_000)]}
-    long = pd.DataFrame(rows).assign(score=rng.integers(0, 300, 20_000) / 8)
-    heads = long.drop_duplicates("qid")
-    mixed = pd.concat([heads, long.sort_values("docno")]).drop_duplicates()
-    pd.testing.assert_frame_equal(ranked_run(long), ranked_run(mixed))
-
-
 @given(
     st.lists(
         st.tuples(st.sampled_from("qp"), st.sampled_from("abcdef"), st.sampled_from([-1.5, 0.0, -0.0, 1.0, 1e30])),
