@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from pt_active.frames.checks import how_many, shown, unfit
-from pt_active.frames.columns import check_pairs, finite_numbers, with_string_ids
+from pt_active.frames.columns import as_numbers, check_pairs, finite_numbers, with_string_ids
 from pt_active.frames.progress import working
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ordered_run
@@ -128,13 +128,14 @@ def _line_by_line(source: Source, layout: Layout) -> pd.DataFrame:
 
 def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
     """Raise if all labels of qrels are equal, but the iterations look like labels."""
-    if len(frame) < _MIN_SWAPPED or frame["label"].nunique() > 1:
+    label = as_numbers(frame["label"])
+    if len(label) < _MIN_SWAPPED or not np.ptp(label) == 0:
         return
     lines = (line.replace(b"\t", b" ").split(b" ") for line in source.ended.split(b"\n"))
     rows = ([field for field in line if field] for line in lines)
     iterations = {fields[1] for fields in rows if fields}
     if len(iterations) > 1 and all(re.fullmatch(rb"[+-]?[0-9]+", each) for each in iterations):
-        said = f"the label {frame['label'].iloc[0]:g} in every line and several iterations: these two columns"
+        said = f"the label {label[0]:g} in every line and several iterations: these two columns"
         raise unfit(f"line {frame.index[0]}", QRELS.shape, f"{said} seem to be swapped")
 
 

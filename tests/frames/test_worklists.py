@@ -118,8 +118,8 @@ def test_malformed_judgments_are_named(tmp_path, content, complaint):
 
 
 def test_qrels_whose_label_stands_in_the_column_of_the_iteration_are_refused(tmp_path):
-    (tmp_path / "a").write_text("".join(f"q {i % 3} d{i} 0\n" for i in range(6)))
-    for read in (read_qrels, read_file):
+    for read, label in ((read_qrels, "0"), (read_file, "0"), (read_qrels, "0\x0c")):
+        (tmp_path / "a").write_text("".join(f"q {i % 3} d{i} {label}\n" for i in range(6)))
         with pytest.raises(ValueError, match="the label 0 in every line and several iterations: these two columns"):
             read(tmp_path / "a")
     for lines in ([f"q 0 d{i} 0\n" for i in range(6)], [f"q {i % 3} d{i} {i % 2}\n" for i in range(6)]):

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pt_active.frames import trec
 from pt_active.frames.sources import naming
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
@@ -184,6 +185,14 @@ def test_a_file_is_read_and_a_damaged_one_is_refused_or_read_as_it_is(name, tmp_
     found = reader.rows(tmp_path / name)
     assert found
     assert reader.oracle is None or found == reader.oracle(reader.content)
+    for seed in range(INPUTS):
+        content, said = fuzzed(name, seed, tmp_path)
+        assert said is None, (seed, said, content)
+
+
+@pytest.mark.parametrize("name", ["a.run", "c.qrels"])
+def test_lines_one_by_one_say_what_arrow_reads(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(trec, "_parsed", lambda *_: None)
     for seed in range(INPUTS):
         content, said = fuzzed(name, seed, tmp_path)
         assert said is None, (seed, said, content)
