@@ -129,7 +129,7 @@ def _line_by_line(source: Source, layout: Layout) -> pd.DataFrame:
 def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
     """Raise if all labels of qrels are equal, but the iterations look like labels."""
     label = as_numbers(frame["label"])
-    if len(label) < _MIN_SWAPPED or not np.ptp(label) == 0:
+    if len(label) < _MIN_SWAPPED or np.ptp(label) != 0:
         return
     lines = (line.replace(b"\t", b" ").split(b" ") for line in source.ended.split(b"\n"))
     rows = ([field for field in line if field] for line in lines)
