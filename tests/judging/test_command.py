@@ -30,13 +30,6 @@ def plan(graded, tmp_path_factory) -> Path:
     return Path(made.save(tmp_path_factory.mktemp("judged") / "plan").path)
 
 
-def complaint(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, ["judge", *map(str, words)])
-    assert result.exit_code == 2
-    (line,) = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
-    return line
-
-
 def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Path) -> None:
     with served(plan, "--judges", "ann,ben", "--port", "0", "--json") as (run, links):
         assert list(links) == ["organiser", "ann", "ben"]
@@ -100,52 +93,48 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
     assert started("two.sqlite", [], 0.0) == 0
     assert "judging began with --double 1; with --double 0 other labels count" in capsys.readouterr().err
     assert loaded.status(stored_records(tmp_path / "two.sqlite")).due == 0
-    assert "--double must lie between 0 and 1, got 2.0" in complaint(plan, "--double", "2")
 
 
 @pytest.mark.parametrize("name", ["plan.sqlite", "elsewhere.sqlite"])
 def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path: Path, name: str) -> None:
     made = Plan.load(plan).save(tmp_path / "plan")
-    store = Store(tmp_path / name, made.id)
-    drawn = made.assessments.head(4)
-    store.append(
-        [
-            Entry(f"key-{docno}-{qid}", qid, docno, 1, "ann", "judged", "2026-01-01T00:00:00Z", "", made.id)
-            for qid, docno in zip(drawn["qid"], drawn["docno"], strict=True)
-        ]
-    )
+    store, (qid, docno) = Store(tmp_path / name, made.id), made.assessments[["qid", "docno"]].iloc[0]
+    store.append([Entry("key", qid, docno, 1, "ann", "judged", "2026-01-01T00:00:00Z", "", made.id)])
     store.close()
     said = CliRunner().invoke(app, ["status", str(tmp_path / "plan"), str(tmp_path / name)]).stdout
     other = "" if name == "plan.sqlite" else f" --store {tmp_path / name}"
-    assert said.endswith(
-        f"Next, let people keep judging, and ask again:\n  pt-active judge {tmp_path / 'plan'}{other}\n"
-    )
+    assert said.endswith(f"Next, let people keep judging, and ask again:\n  pt-active judge {made.path}{other}\n")
 
 
-def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
-    assert "pass the folder of a plan, or --demo" in complaint()
-    assert "there is no plan at" in complaint(tmp_path / "none")
-    store = ("--store", tmp_path / "s.sqlite")
-    for names in ("ann,,ben", "a:b", "x" * 61, "adjudicator", "organiser", "a\u202e", ""):
-        assert "--judges: expected names of 1 to 60 characters" in complaint(plan, *store, "--judges", names)
-    assert "the name 'ann' occurs more than once" in complaint(plan, *store, "--judges", "ann, ann")
-    assert "--double must lie between 0 and 1" in complaint(plan, *store, "--double", "1.5")
-    assert "--grade-names must be different words" in complaint(plan, *store, "--grade-names", "a,a")
-    assert "none.md: No such file" in complaint(plan, *store, "--guideline", tmp_path / "none.md")
+def test_what_does_not_fit_is_one_line(plan: Path, graded, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.sqlite") as other:
         other.execute("CREATE TABLE a (b)")
-    said = complaint(plan, "--store", tmp_path / "other.sqlite")
-    assert "other.sqlite: expected the judgments of a judging server; it is another database" in said
-    opened = listening("127.0.0.1", 0)
-    port = str(opened.getsockname()[1])
-    assert f"127.0.0.1, port {port}: Address already in use" in complaint(plan, *store, "--port", port)
-    opened.close()
-
-
-def test_one_ranker_needs_a_margin(graded, tmp_path: Path) -> None:
     one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
-    made = Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
-    assert "the plan has one ranker: pass --margin" in complaint(made.path)
+    Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
+    opened = listening("127.0.0.1", 0)
+    port = opened.getsockname()[1]
+    names = "--judges: expected names of 1 to 60 characters"
+    for words, message in (
+        ([], "pass the folder of a plan, or --demo"),
+        ([tmp_path / "none"], "there is no plan at"),
+        ([tmp_path / "one"], "the plan has one ranker: pass --margin"),
+        *(([plan, "--judges", wrong], names) for wrong in ("ann,,ben", "a:b", "x" * 61, "organiser", "a\u202e", "")),
+        ([plan, "--judges", "adjudicator"], names),
+        ([plan, "--judges", "ann, ann"], "the name 'ann' occurs more than once"),
+        ([plan, "--double", "1.5"], "--double must lie between 0 and 1"),
+        ([plan, "--grade-names", "a,a"], "--grade-names must be different words"),
+        ([plan, "--guideline", tmp_path / "none.md"], "none.md: No such file"),
+        ([plan, "--port", port], f"127.0.0.1, port {port}: Address already in use"),
+        (
+            [plan, "--store", tmp_path / "other.sqlite"],
+            "other.sqlite: expected the judgments of a judging server; it is",
+        ),
+    ):
+        kept = [] if "--store" in words else ["--store", tmp_path / "s.sqlite"]
+        result = CliRunner().invoke(app, ["judge", *map(str, [*words, *kept])])
+        (line,) = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
+        assert (result.exit_code, message in line) == (2, True), line
+    opened.close()
 
 
 def test_the_command_without_the_extra_says_what_to_install() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -32,59 +31,52 @@ def plan() -> Plan:
     return Plan.create(grades, None, "DCG@2", budget=4, level="query")
 
 
-def test_records_get_their_columns_and_types() -> None:
+WHOLE = "label that is a whole number from 0 to 1000"
+WRONG = [
+    *(
+        ({"label": label}, f"row 0: expected a {WHOLE}, for document 'd1' of ")
+        for label in (1.5, -1, True, None, "good")
+    ),
+    ({"status": "Judged"}, "status that is one of judged, skipped, unjudgeable"),
+    ({"status": "skipped"}, "a label that is empty unless the status is judged"),
+    *(({"time": time}, "a time that is ISO 8601 in UTC") for time in ("yesterday", "2026-03-01T09:30:00+01:00")),
+    ({"docno": " "}, "expected a docno that is text"),
+    ({"qid": None}, "expected a qid that is text"),
+    *(({"judges": number}, "expected a judges that is a whole number from 1") for number in (0, 1.5, "two", True)),
+]
+
+
+def test_records_have_one_form_and_a_malformed_one_is_named() -> None:
     checked = checked_records(records(("d1", "ann", 2), ("d2", "bob", None)))
     assert list(checked.columns) == RECORD_COLUMNS
     assert str(checked["label"].dtype) == "Int64"
     assert checked["label"].isna().tolist() == [False, True]
     assert (checked[["time", "note", "plan"]] == "").all(axis=None)
+    for change, message in WRONG:
+        frame = records(("d1", "ann", 1)).astype(object).assign(**{name: [value] for name, value in change.items()})
+        with pytest.raises(ValueError, match=message):
+            checked_records(frame)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"label": 1.5}, "row 0: expected a label that is a whole number from 0 to 1000, for document 'd1' of query "),
-        ({"label": -1}, "label that is a whole number"),
-        ({"label": True}, "label that is a whole number"),
-        ({"label": None}, "label that is a whole number"),
-        ({"label": "good"}, "got 'good'"),
-        ({"status": "Judged"}, "status that is one of judged, skipped, unjudgeable"),
-        ({"status": "skipped"}, "a label that is empty unless the status is judged"),
-        ({"time": "yesterday"}, "a time that is ISO 8601 in UTC"),
-        ({"time": "2026-03-01T09:30:00+01:00"}, "a time that is ISO 8601 in UTC"),
-        ({"docno": " "}, "expected a docno that is text"),
-        ({"qid": None}, "expected a qid that is text"),
-    ],
-)
-def test_a_malformed_record_is_named(change: dict[str, object], told: str) -> None:
-    frame = records(("d1", "ann", 1)).astype(object).assign(**{name: [value] for name, value in change.items()})
-    with pytest.raises(ValueError, match=re.escape(told)):
-        checked_records(frame)
-
-
-def test_records_of_another_plan_its_documents_or_its_grades_are_refused(plan: Plan) -> None:
-    fit = records(("007", "ann", 2)).assign(plan=plan.id)
-    assert len(checked_records(fit, plan)) == 1
-    assert len(checked_records(fit.assign(plan=""), plan)) == 1
-    with pytest.raises(ValueError, match=f"row 0: expected a plan that is '{plan.id}', the id of this plan"):
-        checked_records(fit.assign(plan="0123456789abcdef"), plan)
-    with pytest.raises(ValueError, match="row 0: document '7' of query 'q1' is not in the plan.*may be document '007'"):
-        checked_records(fit.assign(docno="7"), plan)
-    with pytest.raises(ValueError, match="row 0: expected a label that is a grade of the plan, from 0 to 2"):
-        checked_records(fit.assign(label=3), plan)
-
-
-def test_the_id_of_a_plan_lasts(plan: Plan, tmp_path: Path) -> None:
-    assert re.fullmatch("[0-9a-f]{16}", plan.id)
-    saved = plan.save(tmp_path / "plan")
-    assert saved.id == Plan.load(tmp_path / "plan").id == plan.id
-    longer, other = (plan.extend(more).save(tmp_path / f"longer-{more}") for more in (2, 4))
-    assert len({plan.id, longer.id, other.id}) == 3
+def test_records_of_another_plan_its_documents_or_its_grades_are_refused(plan: Plan, tmp_path: Path) -> None:
+    fit = records(("007", "ann", 2))
+    other = f"row 0: expected a plan that is '{plan.id}', the id of this plan"
+    for change, message in (
+        ({"plan": "0123456789abcdef"}, other),
+        ({"docno": "7"}, "row 0: document '7' of query 'q1' is not in the plan.*may be document '007'"),
+        ({"label": 3}, "row 0: expected a label that is a grade of the plan, from 0 to 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            checked_records(fit.assign(plan=plan.id).assign(**change), plan)
+    plan.save(tmp_path / "plan")
+    longer, sibling = (plan.extend(more).save(tmp_path / f"longer-{more}") for more in (2, 4))
+    assert len({plan.id, longer.id, sibling.id}) == 3
+    assert Plan.load(tmp_path / "plan").id == plan.id
     assert Plan.load(tmp_path / "longer-2").id == longer.id
     for name in (plan.id, longer.id, ""):  # judgments of the plan count in its extension
-        assert checked_records(records(("007", "ann", 2)).assign(plan=name), longer)["plan"].tolist() == [name]
-    with pytest.raises(ValueError, match=f"expected a plan that is '{plan.id}', the id of this plan"):
-        checked_records(records(("007", "ann", 2)).assign(plan=other.id), longer)
+        assert checked_records(fit.assign(plan=name), longer)["plan"].tolist() == [name]
+    with pytest.raises(ValueError, match=other):
+        checked_records(fit.assign(plan=sibling.id), longer)
     frame = plan.tables.pool.document_frame()
     assert len({Plan.create(frame, None, "DCG@2", budget=4, seed=seed, level="query").id for seed in (0, 1)}) == 2
 
@@ -132,9 +124,6 @@ def test_a_document_that_waits_for_another_judge_has_no_label_yet() -> None:
     # Files that do not say how many are asked have labels that count at once, and one file is enough to say it.
     assert waiting_of(frame.drop(columns="judges")).empty
     assert len(waiting_of(pd.concat([frame.drop(columns="judges").iloc[:1], frame]))) == len(waiting)
-    for wrong in (0, 1.5, "two", True):
-        with pytest.raises(ValueError, match="expected a judges that is a whole number from 1"):
-            checked_records(frame.assign(judges=[wrong] * len(frame)))
 
 
 SAID = st.tuples(*map(st.sampled_from, (["d1", "d2"], ["a", "b", "adjudicator"], [None, 0, 1])))

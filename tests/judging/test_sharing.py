@@ -43,7 +43,7 @@ def listed(sizes: list[list[int]], judges: int = 1, double: tuple[int, ...] = ()
 
 
 @pytest.mark.parametrize("block", [1, 50, 10_000])
-def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan: Plan, block: int) -> None:
+def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan: Plan, demo, block: int) -> None:
     work = JudgingOrder.of(plan, block=block)
     pairs = [(each.qid, each.docno) for each in work.documents]
     assert sorted(pairs) == sorted(plan.assessments[["qid", "docno"]].itertuples(index=False, name=None))
@@ -56,23 +56,14 @@ def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan
     assert all(size >= min(block, len(pairs)) for size in sizes[:-1])
     if plan.manifest["arguments"]["replace"] or plan.manifest["arguments"]["design"] == "depth":
         return
+    done = pairs[: sum(sizes[:2])]
+    status = plan.status(demo.judge(plan.assessments).set_index(["qid", "docno"]).loc[done].reset_index())
+    assert (status.n_judged, status.left_out) == (len(done), 0)
     drawn = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].itertuples(index=False, name=None)
     place, start = {pair: number for number, pair in enumerate(drawn)}, 0
     for size in sizes:
         assert sorted(place[pair] for pair in pairs[start : start + size]) == list(range(start, start + size))
         start += size
-
-
-def test_status_counts_every_unit_of_the_blocks_that_are_done(plan: Plan, demo) -> None:
-    arguments = plan.manifest["arguments"]
-    if arguments["replace"] or arguments["design"] == "depth":
-        pytest.skip("the plan has no order")
-    work = JudgingOrder.of(plan, block=40)
-    count = sum(map(len, work.blocks[0])) + sum(map(len, work.blocks[1]))
-    labels = demo.judge(plan.assessments).set_index(["qid", "docno"])
-    some = labels.loc[[(each.qid, each.docno) for each in work.documents[:count]]].reset_index()
-    status = plan.status(some)
-    assert (status.n_judged, status.left_out) == (count, 0)
 
 
 def test_the_order_within_a_query_tells_nothing_of_the_ranks(graded) -> None:
@@ -100,13 +91,14 @@ def test_extensions_come_after_what_was_there(graded) -> None:
         assert [after.documents[after.place[d.qid, d.docno]].judges for d in before.documents] == doubled
 
 
-def test_a_block_ends_with_a_round_which_is_of_no_use_in_part(graded, demo) -> None:
+def test_a_block_ends_with_a_round_which_is_of_no_use_in_part(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=70, level="document", design="depth", seed=5)
     longer = plan.extend(50)
     work = JudgingOrder.of(longer, block=1000)
-    places = [[place for query in block for place in query] for block in work.blocks]
-    pairs = [{(work.documents[place].qid, work.documents[place].docno) for place in block} for block in places]
-    assert pairs == [set(map(tuple, each.assessments[["qid", "docno"]].to_numpy())) for each in (plan, longer)]
+    for block, asked in zip(work.blocks, (plan, longer), strict=True):
+        documents = [work.documents[place] for query in block for place in query]
+        wanted = set(map(tuple, asked.assessments[["qid", "docno"]].to_numpy()))
+        assert {(each.qid, each.docno) for each in documents} == wanted
 
 
 def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
@@ -140,16 +132,11 @@ def test_documents_of_a_judge_who_is_gone_go_to_another() -> None:
 
 def test_a_document_that_is_skipped_goes_to_others_until_nobody_is_left_to_ask() -> None:
     sharing = Sharing(listed([[1]]))
-    for number, judge in enumerate(("ann", "ben", "carl")):
-        wanted = [0] if number < MAX_PASSES else []
-        assert sharing.next_for(judge, 0)[0] == wanted
-        if wanted:
-            sharing.answer(0, judge, (SKIPPED, UNJUDGEABLE)[number], 0)
-            assert sharing.next_for(judge, 0)[0] == []
-    assert sharing.settled == 1
-    # Who thinks otherwise later takes the skip back.
-    sharing.answer(0, "ann", JUDGED, 0)
-    assert sharing.wanted(0) == 0
+    for judge, status in zip(("ann", "ben"), (SKIPPED, UNJUDGEABLE), strict=True):
+        assert sharing.next_for(judge, 0)[0] == [0]
+        sharing.answer(0, judge, status, 0)
+        assert sharing.next_for(judge, 0)[0] == []
+    assert (MAX_PASSES, sharing.next_for("carl", 0)[0], sharing.settled) == (2, [], 1)
 
 
 @settings(max_examples=60)
