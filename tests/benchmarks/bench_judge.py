@@ -14,11 +14,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
 import secrets
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -33,7 +30,7 @@ import pandas as pd
 
 from pt_active import DCG, Plan
 from pt_active.judging.server.security import ORGANISER
-from pt_active.judging.server.serve import links
+from pt_active.judging.server.serve import links, listening
 from pt_active.judging.server.store import Store, stored_records
 
 DEPTH = 20
@@ -52,29 +49,8 @@ def made_up_plan(documents: int, folder: Path) -> Plan:
             "text": "A text of a hundred words or so, which is read and then judged. " * 10,
         }
     )
-    grades = rng.dirichlet([2, 1, 1], size=len(frame))
-    frame = frame.assign(**{f"grade_{grade}": grades[:, grade] for grade in range(3)})
+    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([2, 1, 1], size=len(frame))
     return Plan.create(frame, None, DCG @ DEPTH, budget=2.0 * len(frame), level="query").save(folder)
-
-
-@dataclass
-class Server:
-    """A judging server that can be killed and started again on the same port."""
-
-    plan: Path
-    store: Path
-    port: int
-    run: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        words = [sys.executable, "-m", "pt_active", "judge", str(self.plan), "--port", str(self.port)]
-        words += ["--store", str(self.store)]
-        self.run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
-
-    def kill(self) -> None:
-        if self.run is not None:
-            self.run.send_signal(signal.SIGKILL)
-            self.run.wait()
 
 
 @dataclass
@@ -94,43 +70,30 @@ class Seen:
         elapsed = (time.monotonic() - self.begun) / (60 * self.minutes)
         return max(len(self.acknowledged) / self.wanted, elapsed)
 
-    @property
-    def done(self) -> bool:
-        return self.progress >= 1
-
 
 async def judge(client: httpx.AsyncClient, link: str, seen: Seen, pause: float, rng: random.Random) -> None:
-    """Judge until there are enough labels, or nothing is left."""
-    while not seen.done:
+    """Judge until there are enough labels, or nothing is left; a label is sent until it is acknowledged."""
+    documents: list[dict[str, str]] = []
+    sent: dict[str, object] = {}
+    while seen.progress < 1:
         try:
-            documents = (await client.get(f"{link}work")).raise_for_status().json()["documents"]
+            if not documents:
+                documents = (await client.get(f"{link}work")).raise_for_status().json()["documents"]
+                if not documents:
+                    return
+            if not sent:
+                await asyncio.sleep(rng.uniform(0.5, 1.5) * pause)
+                sent = {name: documents[0][name] for name in ("qid", "docno")}
+                sent |= {"key": secrets.token_hex(16), "status": "judged", "label": rng.randrange(3), "note": ""}
+            begin = time.perf_counter()
+            answer = (await client.post(f"{link}records", json=[sent])).raise_for_status().json()
         except httpx.HTTPError:
-            await asyncio.sleep(0.1)
-            continue
-        if not documents:
-            return
-        for each in documents:
-            if seen.done:
-                return
-            await asyncio.sleep(rng.uniform(0.5, 1.5) * pause)
-            key = secrets.token_hex(16)
-            sent = {"key": key, "qid": each["qid"], "docno": each["docno"], "status": "judged", "note": ""}
-            await save(client, link, sent | {"label": rng.randrange(3)}, seen)
-
-
-async def save(client: httpx.AsyncClient, link: str, record: dict[str, object], seen: Seen) -> None:
-    """Send a label until it is acknowledged."""
-    while True:
-        begin = time.perf_counter()
-        try:
-            answer = (await client.post(f"{link}records", json=[record])).raise_for_status().json()
-        except httpx.HTTPError:
-            seen.failures += 1
+            seen.failures += bool(sent)
             await asyncio.sleep(0.1)
             continue
         seen.seconds.append(time.perf_counter() - begin)
         seen.acknowledged.update(answer["kept"])
-        return
+        documents, sent = documents[1:], {}
 
 
 async def fill(folder: Path | None, seen: Seen) -> None:
@@ -144,35 +107,32 @@ async def fill(folder: Path | None, seen: Seen) -> None:
         while stream.write(bytes(512)):
             pass
     # What was under way may still fit in.
-    while seen.failures < before[0] + 100 and not seen.done:
+    while seen.failures < before[0] + 100 and seen.progress < 1:
         await asyncio.sleep(0.05)
     print(f"full disk: {seen.failures - before[0]} refused, {len(seen.acknowledged) - before[1]} kept meanwhile")
     ballast.unlink()
 
 
-async def campaign(server: Server, people: dict[str, str], seen: Seen, asked: argparse.Namespace) -> int:
+async def campaign(command: list[str], links: list[str], seen: Seen, asked: argparse.Namespace) -> int:
     """Let everybody judge while the server is killed and started again; the number of kills."""
     rng, kills, before = random.Random(asked.seed), 0, -1
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     async with httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_connections=None)) as client:
-        people.pop(ORGANISER)
-        tasks = [judge(client, link, seen, asked.pause, random.Random(link)) for link in people.values()]
+        tasks = [judge(client, link, seen, asked.pause, random.Random(link)) for link in links]
         work = asyncio.gather(*tasks, fill(asked.full, seen))
         while not work.done():
             # A server that is killed before it saved anything shows nothing.
             if kills < asked.kills and seen.progress > kills / asked.kills and len(seen.acknowledged) > before:
                 await asyncio.sleep(rng.uniform(0, 0.5))
-                server.kill()
-                server.start()
+                run.kill()
+                run.wait()
+                run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 kills, before = kills + 1, len(seen.acknowledged)
             await asyncio.sleep(0.05)
         await work
+    run.kill()
+    run.wait()
     return kills
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
 
 
 def main() -> None:
@@ -187,36 +147,26 @@ def main() -> None:
     parser.add_argument("--full", type=Path, help="a small file system of its own, which is filled on the way")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        plan = Path(folder, "plan")
-        made = made_up_plan(asked.labels, plan)
+        made = made_up_plan(asked.labels, Path(folder, "plan"))
         path = (asked.full or Path(folder)) / "plan.sqlite"
+        with listening("127.0.0.1", 0) as opened:
+            port = str(opened.getsockname()[1])
         store = Store(path, made.id)
         for name in (ORGANISER, *(f"judge {number}" for number in range(asked.judges))):
             store.token(name)
-        people = links(store.people(), root := f"http://127.0.0.1:{(port := free_port())}")
+        people = links(store.people(), f"http://127.0.0.1:{port}")
         store.close()
-        server, seen = Server(plan, path, port), Seen(asked.labels, asked.minutes)
-        server.start()
-        while True:
-            try:
-                httpx.get(root)
-                break
-            except httpx.TransportError:
-                time.sleep(0.1)
-        begin = time.perf_counter()
-        kills = asyncio.run(campaign(server, people, seen, asked))
+        command = [sys.executable, "-m", "pt_active", "judge", f"{folder}/plan", "--port", port, "--store", str(path)]
+        seen, begin = Seen(asked.labels, asked.minutes), time.perf_counter()
+        kills = asyncio.run(campaign(command, [people[name] for name in people if name != ORGANISER], seen, asked))
         took = time.perf_counter() - begin
-        server.kill()
-        kept = stored_records(path)
-        with_keys = Store(path, made.id)
-        lost = sum(
-            not any(with_keys.kept(f"judge {n} {key}") for n in range(asked.judges)) for key in seen.acknowledged
-        )
-    milliseconds = 1000 * np.array(seen.seconds)
-    low, middle, high = np.quantile(milliseconds, [0.5, 0.95, 0.99])
+        number, store = len(stored_records(path)), Store(path, made.id)
+        lost = len(seen.acknowledged - {entry.key.split()[-1] for entry in store.entries()})
+        store.close()
+    low, middle, high = 1000 * np.quantile(seen.seconds, [0.5, 0.95, 0.99])
     print(f"{asked.judges} judges, {len(seen.acknowledged)} labels acknowledged in {took:.0f} s, {kills} kills")
     print(f"saving a label: median {low:.1f} ms, p95 {middle:.1f} ms, p99 {high:.1f} ms")
-    print(f"{len(kept)} records kept, {lost} acknowledged labels lost; {seen.failures} requests were sent again")
+    print(f"{number} records kept, {lost} acknowledged labels lost; {seen.failures} requests were sent again")
     sys.exit(1 if lost else 0)
 
 
