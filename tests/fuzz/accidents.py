@@ -75,24 +75,19 @@ def _lines(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
         case 2:
             del lines[i]
         case _:
-            lines[i] = _cells(lines[i], rng, piece)
+            parts = re.split(rb"([ \t,])", lines[i].rstrip(b"\n"))
+            j, k = 2 * rng.integers((len(parts) + 1) // 2, size=2)
+            match rng.integers(4):
+                case 0:
+                    parts[j:j] = [piece, *(parts[1:2] or [b","])]
+                case 1:
+                    del parts[j : j + 2]
+                case 2:
+                    parts[j] = piece
+                case _:
+                    parts[j], parts[k] = parts[k], parts[j]
+            lines[i] = b"".join(parts) + b"\n"
     return b"".join(lines)
-
-
-def _cells(line: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    """Add, remove, replace or swap cells."""
-    parts = re.split(rb"([ \t,])", line.rstrip(b"\n"))
-    j, k = 2 * rng.integers((len(parts) + 1) // 2, size=2)
-    match rng.integers(4):
-        case 0:
-            parts[j:j] = [piece, parts[1] if len(parts) > 1 else b","]
-        case 1:
-            del parts[j : j + 2]
-        case 2:
-            parts[j] = piece
-        case _:
-            parts[j], parts[k] = parts[k], parts[j]
-    return b"".join(parts) + b"\n"
 
 
 def _other_ends(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
