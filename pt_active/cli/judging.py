@@ -100,8 +100,9 @@ class Setting:
         if plan.id not in (store.setting("extended") or "").split():
             store.set("folder", str(folder.absolute()))
         elif longer is not None and Path(longer).is_dir() and Path(longer) != folder.absolute():
+            texts = texts_together(plan, texts)
             plan, folder = Plan.load(longer), Path(longer)
-            work = order_of(plan, texts_together(work, texts))
+            work = order_of(plan, texts)
         campaign = Campaign(plan, work, store, names)
         extended = partial(go_on_with, self.project, store=kept)
         asked = {"margin": self.margin, **meant.fields}

@@ -14,7 +14,8 @@ import pandas as pd
 from pt_active.frames.checks import data_frame
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
-from pt_active.plans.making.parts import in_parts, part_of
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.queries import place_of
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
 
@@ -65,7 +66,7 @@ class JudgingOrder:
             block: Documents of a block, at least; in a plan of queries a block ends with a query.
             double: The share of documents that two people judge.
         """
-        table, origin = _asked_for(plan), plan.tables.manifest.origin
+        table, origin = _asked_for(plan.tables), plan.tables.manifest.origin
         shuffled = clocks(_seed_of(origin), table["qid"], table["docno"], stage=_ORDER_STAGE)
         table = table.assign(shuffled=shuffled, judges=judges_of(origin, table, double), block=_blocks(table, block))
         table["first"] = table.groupby(["block", "qid"])["drawn"].transform("min")
@@ -93,25 +94,14 @@ def _seed_of(plan: str) -> int:
     return int.from_bytes(blake2b(plan.encode(), digest_size=7).digest(), "big")
 
 
-def _asked_for(plan: Plan) -> pd.DataFrame:
+def _asked_for(tables: PlanTables) -> pd.DataFrame:
     """``qid, docno, round, unit, drawn``: what was drawn, in that order; a ``unit`` is of no use in part."""
-    tables = plan.tables
-    pool, wanted = tables.pool, wanted_documents(tables)
-    table = pool.keys[["qid", "docno"]].assign(round=0, priority=0.0)
-    if tables.rounds:
-        for number, each in enumerate(tables.rounds):
-            table.loc[each.sample.drawn, "round"] = number
-            if each.sample.priority is not None:
-                table.loc[each.sample.drawn, "priority"] = each.sample.priority[each.sample.drawn]
-        if in_parts(tables) and tables.rounds[0].sample.priority is None:
-            table["priority"] = part_of(tables).astype(float)
-    else:
-        wanted = wanted & pool.seen(tables.measure)
-        table["priority"] = np.nan_to_num(tables.queries["q_priority"].to_numpy())[pool.query_of_document]
-    table = with_string_ids(table[wanted])
-    table = table.sort_values(["round", "priority", "qid", "docno"], kind="stable").reset_index(drop=True)
-    unit = table.groupby(["round", "priority", "qid"], sort=False).ngroup()
-    return table.assign(unit=unit, drawn=np.arange(len(table)))
+    place = place_of(tables)
+    table = tables.pool.keys[["qid", "docno"]].assign(place=place, round=np.floor(place) if tables.rounds else 0.0)
+    table = with_string_ids(table[wanted_documents(tables) & np.isfinite(place)])
+    table = table.sort_values(["place", "qid", "docno"], kind="stable", ignore_index=True)
+    unit = table.groupby(["place", "qid"], sort=False).ngroup()
+    return table.assign(unit=unit, drawn=table.index)
 
 
 def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
@@ -139,8 +129,7 @@ def _about_queries(queries: pd.DataFrame) -> dict[str, dict[str, str]]:
     return dict(zip(queries["qid"].map(str), known, strict=True))
 
 
-def texts_together(work: JudgingOrder, texts: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The texts of all documents and others; None if there is none."""
-    known = {} if texts is None else dict(zip(texts["docno"].map(str), texts["text"], strict=True))
-    known |= {each.docno: each.text for each in work.documents if each.text}
+def texts_together(plan: Plan, texts: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The texts of a plan's documents and others, which go before; None if there is none."""
+    known = _texts_of(plan, texts)
     return pd.DataFrame(known.items(), columns=["docno", "text"]) if known else None

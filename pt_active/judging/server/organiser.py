@@ -121,7 +121,7 @@ class Organiser:
 
     def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:
         before, store = self.campaign.plan, self.campaign.store
-        texts = texts_together(self.campaign.work, self.texts)
+        texts = texts_together(before, self.texts)
         plan = before.extend(budget, texts=texts)
         names = (self.folder.with_name(f"{self.folder.name}-{number}") for number in count(2))
         folder = next(each for each in names if not each.exists())
