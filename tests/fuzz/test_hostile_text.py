@@ -55,26 +55,24 @@ class Elements(HTMLParser):
         self.seen: list[tuple[str, tuple[str, ...]]] = []
         self.links: list[str] = []
         self.comments: list[str] = []
-        self.words, self.script, self._inside = "", "", ""
+        self.texts = {"script": "", "words": ""}
+        self._inside = "words"
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self._inside = tag
+        self._inside = "script" if tag == "script" else "words"
         self.seen.append((tag, tuple(name for name, _ in attributes)))
         self.links += [value or "" for name, value in attributes if name.endswith("href") or name == "src"]
 
     def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
+        self._inside = "words"
 
     def handle_comment(self, data: str) -> None:
         self.comments.append(data)
 
     def handle_data(self, data: str) -> None:
-        if self._inside == "script":
-            self.script += data
-        else:
-            self.words += data
+        self.texts[self._inside] += data
 
 
 def text_of(number: int, hostile: bool = True) -> str:
@@ -125,9 +123,9 @@ def test_a_hostile_page_has_the_elements_of_a_tame_one_and_holds_text_only(page:
     assert [link for link in elements.links if not link.startswith("#")] == [GLOSSARY]
     assert not [comment for comment in elements.comments if "script" in comment or "CDATA" in comment]
     for shown in ("{{7*7}}", "\\u202eevil\\u2066", "\\x00\\x1b[31m"):
-        assert shown in elements.words
-    assert "49{%" not in elements.words
-    data = json.loads(elements.script)
+        assert shown in elements.texts["words"]
+    assert "49{%" not in elements.texts["words"]
+    data = json.loads(elements.texts["script"])
     assert any("\u202eevil" in str(row["query"]) for row in data["contributions"]["queries"])
     assert data["result"]["first"] == NAMES[0]
 
@@ -156,12 +154,10 @@ def test_a_browser_runs_nothing_and_keeps_the_layout(page: str, tmp_path: Path) 
 
 
 def test_results_print_no_control_characters(report: Report) -> None:
-    esc = "a\x1b[31m\u202e"
     assert isinstance(report.result, Comparison)
-    evil = replace(report.result, first=esc)
+    evil = replace(report.result, first="a\x1b[31m\u202e")
     for result in (report.result, evil, replace(report, result=evil), report.check):
-        text = str(result)
-        assert visible(text) == text
+        assert visible(str(result)) == str(result)
     assert "a\\x1b[31m\\u202e" in str(evil)
 
 

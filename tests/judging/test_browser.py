@@ -30,25 +30,23 @@ def plan(graded, demo) -> Plan:
     return Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=3)
 
 
+def until(browser: webdriver.Chrome, holds) -> None:
+    WebDriverWait(browser, 15, poll_frequency=0.05).until(lambda _: holds())
+
+
 class Page:
     """A judge's page in the browser."""
 
     def __init__(self, driver: webdriver.Chrome, url: str) -> None:
         self.driver = driver
         driver.get(url)
-        self.until(lambda: self.shown("document") or self.shown("idle"))
+        self.until(lambda: any(driver.find_element(By.ID, name).is_displayed() for name in ("document", "idle")))
 
-    def until(self, holds, seconds: float = 15) -> None:
-        WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _: holds())
-
-    def element(self, name: str):
-        return self.driver.find_element(By.ID, name)
-
-    def shown(self, name: str) -> bool:
-        return self.element(name).is_displayed()
+    def until(self, holds) -> None:
+        until(self.driver, holds)
 
     def text(self, name: str) -> str:
-        return self.element(name).text
+        return self.driver.find_element(By.ID, name).text
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -138,12 +136,6 @@ def test_labels_survive_a_lost_connection(plan: Plan, browser, tmp_path: Path) -
         assert browser.execute_script(stored) == 0
 
 
-def shows(browser, text: str) -> None:
-    """Wait until the page that a click has asked for shows a text."""
-    place = By.XPATH, f"//main[contains(., '{text}')]"
-    WebDriverWait(browser, 10).until(lambda browser: browser.find_elements(*place))
-
-
 def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pauses(
     plan: Plan, browser, accessible, tmp_path: Path
 ) -> None:
@@ -164,37 +156,30 @@ def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pau
         accessible(browser)
         said = re.findall(r"(ann|ben): (\d)", browser.find_element(By.CSS_SELECTOR, ".dispute ul").text)
         assert said == [("ann", "0"), ("ben", "3")]
-        names = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".dispute .faint")]
-        assert len(names) == 3
 
-        def now() -> str:
-            return browser.find_element(By.CSS_SELECTOR, ".dispute.now .faint").text
+        def names(of: str = "") -> list[str]:
+            return [each.text for each in browser.find_elements(By.CSS_SELECTOR, f".dispute{of} .faint")]
 
-        def press(*keys: str) -> None:
+        def press(*keys: str, left: int) -> None:
             for key in keys:
                 browser.find_element(By.TAG_NAME, "body").send_keys(key)
+            until(browser, lambda: len(names()) == left)
 
-        def left(number: int) -> None:
-            shown = By.CLASS_NAME, "dispute"
-            WebDriverWait(browser, 10).until(lambda browser: len(browser.find_elements(*shown)) == number)
-
-        assert now() == names[0]
-        press("s")
-        assert now() == names[1]
-        press("9", "2")
-        left(2)
-        assert now() == names[0]
-        press("1")
-        left(1)
+        first, second, third = names()
+        assert names(".now") == [first]
+        press("s", left=3)
+        assert names(".now") == [second]
+        press("9", "2", left=2)
+        assert names(".now") == [first]
+        press("1", left=1)
         browser.find_elements(By.CSS_SELECTOR, ".dispute .grade")[2].click()
-        shows(browser, "There are none right now")
+        until(browser, lambda: "There are none right now" in browser.page_source)
         decided = site.campaign.store.records().tail(3)
         assert decided["annotator"].tolist() == ["adjudicator"] * 3
-        wanted = [(names[1], 2), (names[0], 1), (names[2], 2)]
-        assert list(zip(decided["docno"], decided["label"], strict=True)) == wanted
+        assert list(zip(decided["docno"], decided["label"], strict=True)) == [(second, 2), (first, 1), (third, 2)]
         browser.find_element(By.LINK_TEXT, "Back to the overview").click()
         browser.find_element(By.XPATH, "//button[text()='Pause']").click()
-        shows(browser, "Judging is paused")
+        until(browser, lambda: "Judging is paused" in browser.page_source)
         assert browser.execute_script("return window.ran") is None
         assert "paused" in Page(browser, links["ann"]).text("idle")
 
@@ -222,33 +207,24 @@ def test_the_organisers_page_follows_the_judges_in_place(plan: Plan, browser, tm
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
-def test_nothing_is_wider_than_the_window(plan: Plan, browser, accessible, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_window(plan: Plan, browser, accessible, tmp_path: Path, width: int) -> None:
     """The pages of a judge and the organiser fit the window, and so do the buttons of a judge; axe finds no barrier."""
     names = "not relevant,related,highly relevant,perfectly relevant"
-    with in_thread(site_of(plan, tmp_path, ("ann",), grade_names=names)) as links:
-        for width in (1280, 390):
-            metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
-            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-            try:
-                browser.get(links[ORGANISER])
-                fits(browser)
-                if width < 500:  # as wide, the organiser's test asks axe
-                    accessible(browser)
-                Page(browser, links["ann"])
-                fits(browser)
-                if width > 500:
-                    accessible(browser)
-                shown = [
-                    each for each in browser.find_elements(By.CSS_SELECTOR, ".answer button") if each.is_displayed()
-                ]
-                assert len(shown) == 8
-                assert all(each.rect["height"] >= 40 for each in shown)
-                below = "return innerHeight - document.querySelector('.answer').getBoundingClientRect().bottom"
-                assert browser.execute_script(below) >= 0
-            finally:
-                browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def fits(browser) -> None:
     wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert browser.execute_script(wide) <= 0
+    below = "return innerHeight - document.querySelector('.answer').getBoundingClientRect().bottom"
+    metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        with in_thread(site_of(plan, tmp_path, ("ann",), grade_names=names)) as links:
+            for name in (ORGANISER, "ann"):
+                Page(browser, links[name]) if name == "ann" else browser.get(links[name])
+                assert browser.execute_script(wide) <= 0
+                if (name == "ann") == (width > 500):  # as wide, the organiser's test asks axe
+                    accessible(browser)
+            buttons = browser.find_elements(By.CSS_SELECTOR, ".answer button")
+            heights = [each.rect["height"] for each in buttons if each.is_displayed()]
+            assert (len(heights), min(heights) >= 40) == (8, True)
+            assert browser.execute_script(below) >= 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
