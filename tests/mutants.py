@@ -365,9 +365,9 @@ topics: the field goes on to the end of the topic [test_trec]
 deliveries: the label contradicts the status [test_files]
     != (grade is not None) or said not in ("", status): => != (grade is not None):
 deliveries: a note without a grade is no record [test_files]
-    if not status and not given.note.strip(): => if not status:
+    if status or item.note.strip(): => if status:
 labels: numbers above every grade are words [test_files]
-    if SPAM <= number <= HIGHEST_LABEL: => if SPAM <= number:
+    grade is not None and SPAM <= grade <= HIGHEST_LABEL: => grade is not None and SPAM <= grade:
 labels of files without an annotator may contradict the records [test_files]
     plain.append(qrels_of(pd.concat(records => records.append(qrels_of(pd.concat(records
 Label Studio: a cancelled annotation counts [test_files]
@@ -379,7 +379,7 @@ answers: who agrees is surer [answers/test_comparison]
 answers: scores of a judge steer items [answers/test_comparison]
     **(ITEMS_BY_SCORES if judged else {})} => }
 blocks of judges: a block goes on in the next round [test_sharing]
-    (number != before or inside >= size) => (inside >= size)
+    if number != before or inside >= size: => if inside >= size:
 sharing: a judge who was seen lately has lost the documents [test_sharing]
     max(at, self.seen.get(name, 0.0)) => at
 records: of a judge the last row, whatever the time [test_records]
