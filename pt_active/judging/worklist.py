@@ -14,11 +14,8 @@ from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, UNJUDGED
 from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
 
-SKIP_LABEL, UNJUDGEABLE_LABEL = "skip", "unjudgeable"
-"""The labels beside the grades where a tool has no button of its own for them."""
-
-_NOT_GRADES = {SKIP_LABEL: SKIPPED, SKIPPED: SKIPPED, UNJUDGEABLE_LABEL: UNJUDGEABLE}
-"""Label → the status that it stands for."""
+_NOT_GRADES = {"skip": SKIPPED, SKIPPED: SKIPPED, UNJUDGEABLE: UNJUDGEABLE}
+"""Label → the status that it stands for, where a tool has no button of its own for it."""
 
 _NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")  # A whole number, also as spreadsheets write it
 
