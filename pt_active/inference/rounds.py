@@ -18,6 +18,7 @@ from pt_active.inference.documents import (
     predicted,
     widened,
 )
+from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.residuals import COMMON_SHARE, expected_squares, query_residuals
 from pt_active.inference.surprises import moved_by_labels
 from pt_active.sampling.document_designs import document_design
@@ -213,7 +214,7 @@ def label_changes(each: RoundLabels, contrasts: np.ndarray, others: np.ndarray) 
     labels that are tried.
     """
     seen, opening, others = each.seen, each.sample.opening, others & each.sample.drawn[:, None]
-    counts = np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
+    counts = ratio_or_zero(seen.weight, opening)
     if isinstance(seen, RevealedPool) and not each.sample.design.nested:
         about = each.expected, each.observed, contrasts, others
         drawn = each.sample.drawn, each.sample.design.inclusion

@@ -162,7 +162,7 @@ TOO_FEW = (
 UNTOLD = "the labels so far do not tell how far queries differ"
 """Why there is none yet."""
 
-_SUFFICIENT_DEGREES = 10
+SUFFICIENT_DEGREES = 10
 """With fewer degrees of freedom an interval has a caution."""
 
 _FEW = 0.2
@@ -291,8 +291,8 @@ def _caution(by_query: ByQuery) -> str:
     if _few_differ(by_query):
         differing, judged = by_query.differing, len(by_query.judged)
         return f"only {differing} of {judged} judged {units} have another value than the rest, {misses}"
-    if shown_degrees < _FEW * own and shown_degrees < _SUFFICIENT_DEGREES:
+    if shown_degrees < _FEW * own and shown_degrees < SUFFICIENT_DEGREES:
         return f"few {units} carry the spread: they show {shown_degrees:.1f} of {own:.0f} degrees of freedom, {misses}"
-    if own < _SUFFICIENT_DEGREES:
+    if own < SUFFICIENT_DEGREES:
         return f"there are few {units}, {own:.1f} degrees of freedom, {misses}"
     return ""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pt_active.inference.estimators import ESTIMATOR, degrees_left, estimator_named
-from pt_active.plans.answers.basis import SAMPLED
-from pt_active.plans.answers.judged import SUFFICIENT_DEGREES
+from pt_active.plans.answers.basis import SAMPLED, SUFFICIENT_DEGREES
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import sample_of

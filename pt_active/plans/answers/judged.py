@@ -19,7 +19,7 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import SIMULATED
 from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
-from pt_active.plans.answers.basis import SAMPLED, Basis, clustered, for_new_queries, meant
+from pt_active.plans.answers.basis import SAMPLED, SUFFICIENT_DEGREES, Basis, clustered, for_new_queries, meant
 from pt_active.plans.answers.promises import assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate, kept_to
 from pt_active.plans.making.kept import PlanTables
@@ -29,9 +29,6 @@ MIN_UNLIKE = 4
 
 MAX_STRANGERS = 0.05
 """Above this share of a later ranker's documents outside the plan's pool, there is no interval."""
-
-SUFFICIENT_DEGREES = 10
-"""With fewer degrees of freedom an interval has a caution."""
 
 
 @dataclass(frozen=True)

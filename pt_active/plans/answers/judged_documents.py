@@ -12,6 +12,7 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown
+from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
@@ -166,7 +167,7 @@ class JudgedDocuments(Judged):
         seen, opening = self.pool, each.sample.opening[self.pool.query]
         slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
         counted = coefficients(seen.query, each.sample, slope, each.share)
-        return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
+        return ratio_or_zero(counted, opening)
 
     def _replays(self, weights: np.ndarray, how: How) -> DocumentReplays | None:
         """Samples like this one; of several rounds, like that of largest weight.
@@ -289,7 +290,7 @@ class DocumentPlan(LabelledPlan):
         for share, each in judged.shares_of_rounds(contrast, how.estimator):
             seen, opening = each.seen, each.sample.opening
             base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
-            counts = share * np.divide(seen.weight, opening, out=np.zeros_like(opening), where=opening > 0)
+            counts = share * ratio_or_zero(seen.weight, opening)
             residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
             step += counts * residuals.step
             effect += counts[seen.query] * residuals.terms

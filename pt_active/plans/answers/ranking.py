@@ -14,6 +14,7 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.progress import bar
 from pt_active.inference.significance import (
+    HOLM,
     TUKEY,
     check_correction,
     corrected_pvalues,
@@ -37,7 +38,6 @@ _COMMON_FIELDS = (
 )
 """Fields of `Basis` that are the same for all comparisons."""
 
-HOLM = "holm"  # The correction for many pairs unless another is asked for
 _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}  # Level → what is ranked
 
 
