@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement
 
 import ir_measures
@@ -61,12 +62,28 @@ def label_moments(
     Raises:
         ValueError: If a grade is above ERR's ``max_rel``.
     """
+    m, k, max_grade = len(indptr) - 1, len(ranks), grades.shape[1] - 1
+    mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
     if not has_rank_form(measure):
-        return _sampled(measure, indptr, ranks, grades, samples, seed, progress)
-    form, m, k = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0))), len(indptr) - 1, len(ranks)
+        if samples < 2:
+            raise ValueError(f"Monte Carlo needs at least 2 label vectors a query, got {samples}")
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        cumulative = np.cumsum(grades, axis=1)
+        evaluate = evaluator(measure, max_grade)
+        for x in bar(range(m), f"drawing labels for {measure}", unit="query", shown=progress, delay=1):
+            documents = slice(indptr[x], indptr[x + 1])
+            uniform = rng.random((samples, indptr[x + 1] - indptr[x]))
+            labels = np.zeros(uniform.shape, dtype=np.int64)
+            for bound in cumulative[documents, :-1].T:
+                labels += uniform > bound
+            values = evaluate(labels, ranks[:, documents])
+            mean[x] = values.mean(axis=0)
+            covariance[x] = np.atleast_2d(np.cov(values, rowvar=False))
+        return Moments(mean, covariance, np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) / samples))
+    form = rank_form(measure, max_grade, int(ranks.max(initial=0)))
     variable = np.ascontiguousarray(product(grades, np.column_stack([form.values, form.values**2])))
     if form.family == "additive":
-        mean, covariance = variable_values(form, indptr, ranks, variable[:, 0]), np.empty((m, k, k))
+        mean = variable_values(form, indptr, ranks, variable[:, 0])
         query, discount = np.repeat(np.arange(m), np.diff(indptr)), discounts(form, ranks)
         variance = np.maximum(variable[:, 1] - variable[:, 0] ** 2, 0.0)
         for a, b in combinations_with_replacement(range(k), 2):
@@ -75,38 +92,8 @@ def label_moments(
         return Moments(mean, covariance)
     from pt_active.relevance import _kernels
 
-    mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
     _kernels.cascade_moments(indptr, ranks, variable, form.weights, mean, covariance)
     return Moments(mean, covariance)
-
-
-def _sampled(
-    measure: irm.Measure,
-    indptr: np.ndarray,
-    ranks: np.ndarray,
-    grades: np.ndarray,
-    samples: int,
-    seed: int,
-    progress: bool,
-) -> Moments:
-    """Sample mean and covariance over seeded label vectors of each query [theory 3]."""
-    if samples < 2:
-        raise ValueError(f"Monte Carlo needs at least 2 label vectors a query, got {samples}")
-    m, k = len(indptr) - 1, len(ranks)
-    mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-    cumulative = np.cumsum(grades, axis=1)
-    evaluate = evaluator(measure, grades.shape[1] - 1)
-    for x in bar(range(m), f"drawing labels for {measure}", unit="query", shown=progress, delay=1):
-        documents = slice(indptr[x], indptr[x + 1])
-        uniform = rng.random((samples, indptr[x + 1] - indptr[x]))
-        labels = np.zeros(uniform.shape, dtype=np.int64)
-        for bound in cumulative[documents, :-1].T:
-            labels += uniform > bound
-        values = evaluate(labels, ranks[:, documents])
-        mean[x] = values.mean(axis=0)
-        covariance[x] = np.atleast_2d(np.cov(values, rowvar=False))
-    return Moments(mean, covariance, np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) / samples))
 
 
 def document_moments(
@@ -160,7 +147,7 @@ def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
         )
     worth = compiled_worth(measure, max_grade)
     if worth is None:
-        return _with_ir_measures(measure)
+        return partial(_by_ir_measures, measure)
     from pt_active.relevance import _revealed_kernels
 
     about = worth, measure.NAME == "AP", measure.params.get("cutoff") or np.iinfo(np.int64).max
@@ -187,19 +174,16 @@ def compiled_worth(measure: irm.Measure, max_grade: int) -> np.ndarray | None:
     return gain
 
 
-def _with_ir_measures(measure: irm.Measure) -> Evaluator:
-    def evaluate(labels: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-        names, values = [str(z) for z in range(labels.shape[1])], np.zeros((len(labels), len(ranks)))
-        qrels = {str(b): dict(zip(names, row, strict=True)) for b, row in enumerate(labels.tolist())}
-        fixed = ir_measures.evaluator([measure], qrels)
-        for system, rank in enumerate(ranks):
-            # The ranking of a system is repeated as one query per label vector.
-            scores = {names[z]: -float(rank[z]) for z in np.flatnonzero(rank)}
-            try:
-                for metric in fixed.iter_calc(dict.fromkeys(qrels, scores)) if scores else ():
-                    values[int(metric.query_id), system] = metric.value
-            except ZeroDivisionError:
-                raise ValueError(f"ir_measures cannot compute {measure} for all labels: it divides by zero") from None
-        return values
-
-    return evaluate
+def _by_ir_measures(measure: irm.Measure, labels: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """The ranking of each system is repeated as one query per label vector."""
+    names, values = [str(z) for z in range(labels.shape[1])], np.zeros((len(labels), len(ranks)))
+    qrels = {str(b): dict(zip(names, row, strict=True)) for b, row in enumerate(labels.tolist())}
+    fixed = ir_measures.evaluator([measure], qrels)
+    for system, rank in enumerate(ranks):
+        scores = {names[z]: -float(rank[z]) for z in np.flatnonzero(rank)}
+        try:
+            for metric in fixed.iter_calc(dict.fromkeys(qrels, scores)) if scores else ():
+                values[int(metric.query_id), system] = metric.value
+        except ZeroDivisionError:
+            raise ValueError(f"ir_measures cannot compute {measure} for all labels: it divides by zero") from None
+    return values
