@@ -7,7 +7,7 @@ likelihood 0: half a document of each grade is added to the training labels.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,37 +43,19 @@ def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: fl
     return wide / wide.sum(axis=1, keepdims=True)
 
 
-def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
-    """int64[N], the band of each rank."""
-    return np.where(ranks > 0, np.searchsorted(np.asarray(bands), ranks), len(bands))
-
-
-def band_marginals(
-    ranks: np.ndarray, labels: np.ndarray, bands: Sequence[int], max_grade: int, smoothing: float
-) -> np.ndarray:
-    """The distribution of grades in each band of ranks: ``(n_bg + smoothing · m_g) / (n_b + smoothing)``."""
-    counts = _label_counts(rank_band(ranks, bands), labels, len(bands) + 1, max_grade)
-    return _shrunk(counts, marginal(labels, max_grade), smoothing)
-
-
-def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
-    """The distribution of the label given a judge's vote: ``C[h, g] ∝ Σ_pairs s_h 1[y = g] + smoothing · prior_g``."""
-    return _shrunk(shares.T @ np.eye(len(prior))[labels], prior, smoothing)
-
-
 def assumed_confusion(votes: int, max_grade: int, near: float = NEAR) -> np.ndarray:
     """float64[H+1, G+1], ``P(y = g | vote h) ∝ near^|g − h|``: a judge that no human label has checked."""
     chance = near ** np.abs(np.arange(max_grade + 1) - np.arange(votes + 1)[:, None])
     return np.asarray(chance / chance.sum(axis=1, keepdims=True))
 
 
-def _label_counts(group: np.ndarray, labels: np.ndarray, groups: int, max_grade: int) -> np.ndarray:
+def label_counts(group: np.ndarray, labels: np.ndarray, groups: int, max_grade: int) -> np.ndarray:
     """int64[groups, G+1], how often each label occurs in each group."""
     width = max_grade + 1
     return np.bincount(group * width + labels, minlength=groups * width).reshape(groups, width)
 
 
-def _shrunk(counts: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
+def shrunk(counts: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
     """The shares of counts in each row, shrunk towards the prior as if by ``smoothing`` more observations."""
     counts = counts + smoothing * prior
     return counts / counts.sum(axis=1, keepdims=True)
@@ -109,8 +91,8 @@ def fit_forest(
     forest.fit(features, labels)
     leaves, prior = forest.apply(features), marginal(labels, max_grade)
     nodes = [tree.tree_.node_count for tree in forest.estimators_]
-    counts = (_label_counts(leaves[:, t], labels, n, max_grade) for t, n in enumerate(nodes))
-    return GradeForest(forest, tuple(_shrunk(of_tree, prior, smoothing=1.0) for of_tree in counts))
+    counts = (label_counts(leaves[:, t], labels, n, max_grade) for t, n in enumerate(nodes))
+    return GradeForest(forest, tuple(shrunk(of_tree, prior, smoothing=1.0) for of_tree in counts))
 
 
 def optimum(

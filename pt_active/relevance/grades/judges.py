@@ -68,7 +68,8 @@ class JudgeGrades(FittedGrades):
                 f"no judged training document ({len(frame)} in all) is in the judge's frame; do qid and docno match? "
                 f"{first_pairs(frame, self.shares_)}"
             )
-        self.confusion_ = fitting.judge_confusion(shares[seen], labels[seen], self.marginal_, self.smoothing)
+        counts = shares[seen].T @ np.eye(self.max_grade + 1)[labels[seen]]
+        self.confusion_ = fitting.shrunk(counts, self.marginal_, self.smoothing)
         same = np.pad(shares, ((0, 0), (0, self.max_grade + 1)))[np.arange(len(labels)), labels]
         self.agreement_ = float(same[seen].mean())
 

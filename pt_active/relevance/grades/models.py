@@ -207,11 +207,16 @@ class PriorGrades(FittedGrades):
             raise ValueError(f"bands must be increasing ranks from 1, got {self.bands!r}")
         check_positive("smoothing", self.smoothing)
         judged = labels >= 0
-        ranks = best_rank(frame)[judged]
-        self.band_grades_ = fitting.band_marginals(ranks, labels[judged], self.bands, self.max_grade, self.smoothing)
+        counts = fitting.label_counts(self._band(frame[judged]), labels[judged], len(edges) + 1, self.max_grade)
+        overall = fitting.marginal(labels[judged], self.max_grade)
+        self.band_grades_ = fitting.shrunk(counts, overall, self.smoothing)
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
-        return self.band_grades_[fitting.rank_band(best_rank(frame), self.bands)]
+        return self.band_grades_[self._band(frame)]
+
+    def _band(self, frame: pd.DataFrame) -> np.ndarray:
+        ranks = best_rank(frame)
+        return np.where(ranks > 0, np.searchsorted(np.asarray(self.bands), ranks), len(self.bands))
 
 
 class MixtureGrades(Step, pt.Estimator):

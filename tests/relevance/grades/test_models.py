@@ -119,13 +119,15 @@ def test_probabilities_of_the_ordered_logit_are_those_of_the_definition():
 
 def test_band_marginals_by_counting():
     rng = np.random.default_rng(7)
-    ranks, labels, bands = rng.integers(0, 30, 200), rng.integers(0, 3, 200), (1, 5, 20, 1000)
-    assert_array_equal(fitting.rank_band(np.array([1, 2, 5, 6, 2000, 0]), bands), [0, 1, 1, 2, 4, 4])
-    overall = (np.bincount(labels, minlength=4) + 0.5) / (200 + 2)
-    got = fitting.band_marginals(ranks, labels, bands, max_grade=3, smoothing=2.5)
-    for b, (low, high) in enumerate([(1, 1), (2, 5), (6, 20), (21, 1000), (0, 0)]):
-        inside = np.bincount(labels[(low <= ranks) & (ranks <= high)], minlength=4)
-        assert_allclose(got[b], (inside + 2.5 * overall) / (inside.sum() + 2.5))
+    ranks, labels = rng.integers(0, 30, 200), rng.integers(0, 3, 200)
+    frame = pd.DataFrame({"qid": "1", "docno": [f"d{z}" for z in range(200)], "rank_a": ranks - 1})
+    model = PriorGrades(3, bands=(1, 5, 20, 1000), smoothing=2.5).fit(frame, frame.assign(label=labels))
+    graded, overall = model.transform(frame)[COLUMNS], (np.bincount(labels, minlength=4) + 0.5) / (200 + 2)
+    for band, (low, high) in enumerate([(1, 1), (2, 5), (6, 20), (21, 1000), (0, 0)]):
+        inside = (low <= ranks) & (ranks <= high)
+        counts = np.bincount(labels[inside], minlength=4)
+        assert_allclose(model.band_grades_[band], (counts + 2.5 * overall) / (counts.sum() + 2.5))
+        assert_array_equal(graded[inside], rounded_grades(model.band_grades_[np.full(inside.sum(), band)]))
 
 
 @pytest.mark.parametrize("kind", ["classifier", "regressor"])
