@@ -179,20 +179,11 @@ def _precision(chance, order, inverse, rule, slope):  # type: ignore[no-untyped-
 
 @_compiled
 def _of_ndcg(chances, query, form, which, expected, given):  # type: ignore[no-untyped-def]
-    """NDCG, averaged over label vectors, in which each document in turn takes every level.
-
-    Documents whose level is certain share the sums of that level.
-    """
+    """NDCG, averaged over label vectors, in which each document in turn takes every level."""
     (_, by_rank, length, discount, numbers), worth = query, form[0]
     samples, k, (n, levels) = len(numbers), len(length), chances.shape
     label, dcg, inverse = np.empty(n, np.int64), np.empty(k), np.empty((levels, levels))
     count, raised = np.empty(levels, np.int64), np.zeros((len(which), levels))
-    certain, taken = np.full(len(which), -1), np.zeros(levels, np.bool_)
-    factors, sums = np.zeros((levels, levels)), np.zeros((levels, levels, k))
-    for i in range(len(which)):
-        for e in range(levels):
-            if chances[which[i], e] == 1.0:
-                certain[i], taken[e] = e, True
     given[:], expected[:] = 0.0, 0.0
     for s in range(samples):
         count[:], dcg[:] = 0, 0.0
@@ -210,27 +201,15 @@ def _of_ndcg(chances, query, form, which, expected, given):  # type: ignore[no-u
             for i in range(length[r]):
                 dcg[r] += worth[label[by_rank[r, i]]] * discount[r, by_rank[r, i]]
             expected[r] += dcg[r] * inverse[label[0], label[0]] / samples
-        for old in range(levels):
-            if taken[old]:
-                for e in range(levels):
-                    factor = inverse[old, e] / samples
-                    factors[old, e] += factor
-                    for r in range(k):
-                        sums[old, e, r] += factor * dcg[r]
         for i in range(len(which)):
-            if certain[i] < 0:
-                old = label[which[i]]
-                for e in range(levels):
-                    factor = inverse[old, e] / samples
-                    raised[i, e] += factor * (worth[e] - worth[old])
-                    for r in range(k):
-                        given[i, e, r] += factor * dcg[r]
+            old = label[which[i]]
+            for e in range(levels):
+                factor = inverse[old, e] / samples
+                raised[i, e] += factor * (worth[e] - worth[old])
+                for r in range(k):
+                    given[i, e, r] += factor * dcg[r]
     for i in range(len(which)):
-        old = certain[i]
         for e in range(levels):
-            if old >= 0:
-                raised[i, e] = factors[old, e] * (worth[e] - worth[old])
-                given[i, e] = sums[old, e]
             for r in range(k):
                 given[i, e, r] += raised[i, e] * discount[r, which[i]]
 
