@@ -22,7 +22,7 @@ MAX_GRADE = 3  # The highest grade of the simulated judgments; the lowest is 0
 _RELEASE_PER_PAST = 3
 _DOCUMENTS = _MAX_QUERIES = 3000
 _DEPTHS = (20, 31)  # The depths of the rankings are drawn from 20 to 30
-_QUERIES_AT_ONCE = 250
+_QUERIES_AT_ONCE = 250  # Bounds the memory for their scores of all documents
 
 
 class _Domain(NamedTuple):
@@ -304,47 +304,33 @@ def _texts(rng: np.random.Generator, stock: _Stock) -> list[str]:
 
 
 def _retrieve(rng: np.random.Generator, needs: _Needs, stock: _Stock) -> dict[str, pd.DataFrame]:
-    """Run both rankers on all queries, in blocks to save memory."""
-    blocks = [
-        _retrieve_block(rng, needs, stock, np.arange(start, min(start + _QUERIES_AT_ONCE, len(needs.qids))))
-        for start in range(0, len(needs.qids), _QUERIES_AT_ONCE)
-    ]
-    return {name: ranked_run(pd.concat([block[name] for block in blocks]), name) for name in blocks[0]}
-
-
-def _retrieve_block(
-    rng: np.random.Generator, needs: _Needs, stock: _Stock, queries: np.ndarray
-) -> dict[str, pd.DataFrame]:
     """Score documents by signals: both rankers match words, and the candidate matches some synonyms too.
 
     The signals are blurred by noise that differs between the rankers and grows with the hardness of the query.
     """
-    shape = (len(queries), len(stock.docnos))
-    subject, asks = needs.subject[queries, None], needs.asks[queries]
-    same = subject == stock.subject
-    related = subject // _PER_DOMAIN == stock.subject // _PER_DOMAIN
-    matches = [related & (asks[:, k, None] == stock.has[:, k]) for k in range(_QUALITIES)]
-    asked = (asks != _NOT_ASKED).sum(axis=1, keepdims=True)
-    word = sum(match & stock.says_word[:, k] for k, match in enumerate(matches)) / asked
-    meaning = sum(match.astype(np.int64) for match in matches) / asked
-    seen = 2.0 * (same + word) + 0.5 * stock.merit + 0.2 * rng.normal(size=shape)
-    signals = {"production": seen, "candidate": seen + 0.3 * (meaning - word) + 0.05 * stock.merit}
-    hardness = 0.8 * 0.05 ** rng.random((len(queries), 1))
-    found = {}
-    for name, signal in signals.items():
-        blur = hardness * rng.uniform(0.3, 1.7, hardness.shape)
-        believed = (signal + blur * rng.normal(size=signal.shape)) / (1 + blur**2)
-        probability = 1 / (1 + np.exp((2.6 - believed) / 0.3))  # of relevance, as the ranker would report it
-        found[name] = _top(rng, probability, needs, stock, queries)
-    return found
-
-
-def _top(
-    rng: np.random.Generator, score: np.ndarray, needs: _Needs, stock: _Stock, queries: np.ndarray
-) -> pd.DataFrame:
-    depth = rng.integers(*_DEPTHS, size=len(queries))
-    best = np.argsort(-score, axis=1, kind="stable")[:, : _DEPTHS[1]]
-    row, column = np.nonzero(np.arange(best.shape[1]) < depth[:, None])
-    documents = best[row, column]
-    qids, docnos = np.array(needs.qids)[queries[row]], np.array(stock.docnos)[documents]
-    return pd.DataFrame({"qid": qids, "docno": docnos, "score": np.round(score[row, documents], 6)})
+    runs: dict[str, list[pd.DataFrame]] = {"production": [], "candidate": []}
+    for start in range(0, len(needs.qids), _QUERIES_AT_ONCE):
+        block = slice(start, start + _QUERIES_AT_ONCE)
+        subject, asks, qids = needs.subject[block, None], needs.asks[block], np.array(needs.qids)[block]
+        shape = len(qids), len(stock.docnos)
+        same = subject == stock.subject
+        related = subject // _PER_DOMAIN == stock.subject // _PER_DOMAIN
+        matches = [related & (asks[:, k, None] == stock.has[:, k]) for k in range(_QUALITIES)]
+        asked = (asks != _NOT_ASKED).sum(axis=1, keepdims=True)
+        word = sum(match & stock.says_word[:, k] for k, match in enumerate(matches)) / asked
+        meaning = sum(match.astype(np.int64) for match in matches) / asked
+        seen = 2.0 * (same + word) + 0.5 * stock.merit + 0.2 * rng.normal(size=shape)
+        signals = {"production": seen, "candidate": seen + 0.3 * (meaning - word) + 0.05 * stock.merit}
+        hardness = 0.8 * 0.05 ** rng.random((len(qids), 1))
+        for name, signal in signals.items():
+            blur = hardness * rng.uniform(0.3, 1.7, hardness.shape)
+            believed = (signal + blur * rng.normal(size=shape)) / (1 + blur**2)
+            score = 1 / (1 + np.exp((2.6 - believed) / 0.3))  # P(relevant), as the ranker would report it
+            depth = rng.integers(*_DEPTHS, size=len(qids))
+            best = np.argsort(-score, axis=1, kind="stable")[:, : _DEPTHS[1]]
+            row, column = np.nonzero(np.arange(best.shape[1]) < depth[:, None])
+            found = best[row, column]
+            scores = np.round(score[row, found], 6)
+            docnos = np.array(stock.docnos)[found]
+            runs[name].append(pd.DataFrame({"qid": qids[row], "docno": docnos, "score": scores}))
+    return {name: ranked_run(pd.concat(blocks), name) for name, blocks in runs.items()}
