@@ -136,31 +136,32 @@ class Expectation:
         for x in bar(queries, f"expected {form.name}", unit="query", shown=len(queries) > 1, delay=3):
             if self.indptr[x] < self.indptr[x + 1]:
                 documents = order[np.searchsorted(query, x) : np.searchsorted(query, x, side="right")]
-                expected = _while_revealed(self, x, documents, label)
+                expected = self._while_revealed(x, documents, label)
                 start[x], step[:, documents] = expected[0], np.diff(expected, axis=0).T
         return found
 
+    def _while_revealed(self, x: int, documents: np.ndarray, label: np.ndarray) -> np.ndarray:
+        """float64[1+n, k], the expectation in one query before and after each of n labels."""
+        from pt_active.relevance import _revealed_kernels
 
-def _while_revealed(what: Expectation, x: int, documents: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """float64[1+n, k], the expectation in one query before and after each of n labels."""
-    from pt_active.relevance import _revealed_kernels
-
-    form, rows = what.form, slice(what.indptr[x], what.indptr[x + 1])
-    labels = np.zeros((form.samples, rows.stop - rows.start), dtype=np.int64)
-    _revealed_kernels.draw_vectors(what.belief[rows], what.key[rows], form.factors, form.vectors, 0, labels)
-    turns, shown, logs = [np.arange(form.samples)], [labels.copy()], [LOG_PRIOR]
-    for z in documents:
-        # Vectors that hold the right label already keep their value.
-        changed = np.flatnonzero(labels[:, z - rows.start] != label[z])
-        labels[changed, z - rows.start] = label[z]
-        turns.append(changed)
-        shown.append(labels[changed])
-        logs.append(logs[-1].copy())
-        _revealed_kernels.log_chances(what.belief[z], form.factors, label[z], logs[-1])
-    values = np.split(form.evaluate(np.vstack(shown), what.ranks[:, rows]), np.cumsum([len(t) for t in turns])[:-1])
-    current, weights, expected = np.zeros((form.samples, len(what.ranks))), np.zeros(form.samples), []
-    for changed, value, each in zip(turns, values, logs, strict=True):
-        current[changed] = value
-        _revealed_kernels.class_weights(each, form.vectors, weights)
-        expected.append(weights @ current)
-    return np.array(expected)
+        form, rows = self.form, slice(self.indptr[x], self.indptr[x + 1])
+        labels = np.zeros((form.samples, rows.stop - rows.start), dtype=np.int64)
+        _revealed_kernels.draw_vectors(self.belief[rows], self.key[rows], form.factors, form.vectors, 0, labels)
+        turns, shown = [np.arange(form.samples)], [labels.copy()]
+        for z in documents:
+            # Vectors that hold the right label already keep their value.
+            turns.append(np.flatnonzero(labels[:, z - rows.start] != label[z]))
+            labels[:, z - rows.start] = label[z]
+            shown.append(labels[turns[-1]])
+        values = form.evaluate(np.vstack(shown), self.ranks[:, rows])
+        current, weights = np.zeros((form.samples, len(self.ranks))), np.zeros(form.samples)
+        logs, expected, last = LOG_PRIOR.copy(), np.empty((len(turns), len(self.ranks))), 0
+        for place, changed in enumerate(turns):
+            if place > 0:
+                z = documents[place - 1]
+                _revealed_kernels.log_chances(self.belief[z], form.factors, label[z], logs)
+            current[changed] = values[last : last + len(changed)]
+            last += len(changed)
+            _revealed_kernels.class_weights(logs, form.vectors, weights)
+            expected[place] = weights @ current
+        return expected

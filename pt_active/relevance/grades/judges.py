@@ -74,16 +74,22 @@ class JudgeGrades(FittedGrades):
         self.agreement_ = float(same[seen].mean())
 
     def _grades(self, frame: pd.DataFrame) -> np.ndarray:
-        if hasattr(self, "n_judged_"):
-            return self._predict(frame)
-        table = judge_table(self.judge)
-        given = votes_in(table)
-        confusion = fitting.assumed_confusion(given.shape[1] - 1, self.max_grade)
-        usual = given.mean(axis=0) if len(given) else np.full(given.shape[1], 1 / given.shape[1])
-        return _through(frame, table, confusion, usual @ confusion, "the mean of the judge's grades")
+        return self._predict(frame)  # also before it is fitted
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
-        return _through(frame, self.shares_, self.confusion_, self.marginal_, "the shares of the grades in training")
+        if hasattr(self, "n_judged_"):
+            table, confusion, usual = self.shares_, self.confusion_, self.marginal_
+            of_others = "the shares of the grades in training"
+        else:
+            table = judge_table(self.judge)
+            given = votes_in(table)
+            confusion = fitting.assumed_confusion(given.shape[1] - 1, self.max_grade)
+            mean = given.mean(axis=0) if len(given) else np.full(given.shape[1], 1 / given.shape[1])
+            usual, of_others = mean @ confusion, "the mean of the judge's grades"
+        shares, seen = document_votes(frame, table)
+        if not seen.any():
+            warnings.warn(f"the judge saw no document ({len(seen)} in all); each has {of_others}", stacklevel=4)
+        return np.where(seen[:, None], shares @ confusion, usual)
 
     def described(self, name: str = "the judge") -> str:
         """Where the grades come from, and how far the judge is trusted, for printing."""
@@ -98,16 +104,6 @@ _ASSUMED = (
     "as the step before.\nIf that is wrong, intervals get wider, but still hold."
 )
 """What is said about judges that no human label has checked."""
-
-
-def _through(
-    frame: pd.DataFrame, table: pd.DataFrame, confusion: np.ndarray, usual: np.ndarray, of_others: str
-) -> np.ndarray:
-    """float64[N, G+1], a judge's shares of votes through its confusion matrix; the usual grades where it has none."""
-    shares, seen = document_votes(frame, table)
-    if not seen.any():
-        warnings.warn(f"the judge saw no document ({len(seen)} in all); each has {of_others}", stacklevel=5)
-    return np.where(seen[:, None], shares @ confusion, usual)
 
 
 def mean_of_judges(judges: Mapping[str, AnyJudge], max_grade: int) -> MixtureGrades:
