@@ -13,7 +13,7 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import evaluator
 from pt_active.relevance.revealed import LOG_PRIOR, Expectation, revealed_form
 
-MEASURES = ["nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(gains={0:0,1:5,2:1})@4", "AP", "AP(rel=2)@3"]
+MEASURES = ["nDCG", "nDCG(gains={0:0,1:5,2:1})@4", "AP(rel=2)@3"]
 
 
 def random_query(
@@ -39,7 +39,7 @@ def random_query(
     return Expectation(form, indptr, ranks, belief, key), label, order
 
 
-@pytest.mark.parametrize("measure", [*MEASURES, "Bpref", "R@3", "Rprec", "Success@2", "infAP"])
+@pytest.mark.parametrize("measure", [*MEASURES, "Bpref", "Rprec", "infAP"])
 def test_with_all_labels_the_expectation_is_the_measure(measure: str) -> None:
     """The label of a document that the model rules out is taken as it is."""
     expected, label, order = random_query(measure, 1)
