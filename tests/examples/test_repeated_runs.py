@@ -17,7 +17,7 @@ def made(seed: int, questions: int, runs: int) -> pd.DataFrame:
     return frame.assign(score=rng.binomial(1, np.repeat(rng.beta(1, 1, questions), 2 * runs)).astype(float))
 
 
-@pytest.mark.parametrize(("questions", "runs"), [(198, 5), (40, 1)])
+@pytest.mark.parametrize(("questions", "runs"), [(198, 5), (7, 3), (40, 1)])
 def test_runs_are_repeats_of_their_question(example, questions, runs):
     scores, module = made(questions, questions, runs), example("repeated_runs")
     result, estimates = module.census(scores)
