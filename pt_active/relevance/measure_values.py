@@ -13,7 +13,7 @@ from ir_measures import providers
 
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
-from pt_active.relevance.measures import has_rank_form, is_own, parse_measure
+from pt_active.relevance.measures import RANK_FORMS, has_rank_form, parse_measure
 from pt_active.relevance.moments import document_moments, evaluator
 
 
@@ -81,9 +81,10 @@ class ActiveProvider(providers.Provider):
     NAME = "pt_active"
 
     def supports(self, measure: irm.Measure) -> bool:
-        """Whether the measure is one that `measures.is_own`, such as DCG, or RBP, or nDCG with exponential gains."""
+        """Whether `ir_measures` has no class for it, such as DCG, or it is RBP, or nDCG with exponential gains."""
         measure.validate_params()
-        return is_own(measure) or (measure.NAME in ("RBP", "nDCG") and _is_ours(measure))
+        own = measure.NAME in RANK_FORMS and not type(measure).__module__.startswith("ir_measures.")
+        return own or (measure.NAME in ("RBP", "nDCG") and _is_ours(measure))
 
     def _evaluator(self, measures: Iterable[irm.Measure], qrels: object) -> providers.Evaluator:
         return _ActiveEvaluator(list(measures), ir_measures.util.QrelsConverter(qrels).as_pd_dataframe())

@@ -202,11 +202,6 @@ def has_rank_form(measure: irm.Measure) -> bool:
     return measure.NAME in RANK_FORMS and not measure.params.get("judged_only", False)
 
 
-def is_own(measure: irm.Measure) -> bool:
-    """Whether the measure is one of `RANK_FORMS` by a class of its own, which `ir_measures` cannot compute."""
-    return measure.NAME in RANK_FORMS and not type(measure).__module__.startswith("ir_measures.")
-
-
 def rank_form(measure: irm.Measure, max_grade: int, depth: int) -> RankForm:
     """The label values and rank weights of an additive or cascade measure.
 
