@@ -207,7 +207,7 @@ class PriorGrades(FittedGrades):
             raise ValueError(f"bands must be increasing ranks from 1, got {self.bands!r}")
         check_positive("smoothing", self.smoothing)
         judged = labels >= 0
-        counts = fitting.label_counts(self._band(frame[judged]), labels[judged], len(edges) + 1, self.max_grade)
+        counts = fitting.label_counts(self._band(frame)[judged], labels[judged], len(edges) + 1, self.max_grade)
         overall = fitting.marginal(labels[judged], self.max_grade)
         self.band_grades_ = fitting.shrunk(counts, overall, self.smoothing)
 

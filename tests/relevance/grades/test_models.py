@@ -130,6 +130,14 @@ def test_band_marginals_by_counting():
         assert_array_equal(graded[inside], rounded_grades(model.band_grades_[np.full(inside.sum(), band)]))
 
 
+def test_documents_without_a_label_count_in_the_ranks_of_the_others():
+    run = pd.DataFrame({"qid": "1", "docno": list("abc"), "score": [3.0, 2.0, 1.0]})
+    labels = run[["qid", "docno"]].assign(label=[1, 0, 1]).drop(index=1)
+    model = PriorGrades(1, bands=(1, 2), smoothing=1e-9).fit(run, labels)
+    overall = np.array([0.5, 2.5]) / 3  # of a band without a label
+    assert_allclose(model.band_grades_, [[0, 1], overall, [0, 1]], atol=1e-8)
+
+
 @pytest.mark.parametrize("kind", ["classifier", "regressor"])
 def test_forest_by_walking_to_the_leaves(kind):
     features, labels = proportional_odds(np.random.default_rng(9), 120)
