@@ -39,7 +39,8 @@ from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_si
 from pt_active.inference.stopping.looks import MIN_LABELS, PLANNED_LOOKS, half_widths, spending_boundary
 from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
-from pt_active.sampling.parts import first_parts, leaning, parts_of
+from pt_active.sampling.sample import Costs, TwoPhase
+from pt_active.sampling.successive import succession_of
 
 MEASURES = ("AP", "nDCG@10")
 TOPICS = {"dl21": (25, 40, 53)}
@@ -86,24 +87,29 @@ def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Sample
         ]
     except ValueError:
         return None
-    lean, rows = leaning(seen.ranks), []
-    no_part = np.zeros(len(cell.label), dtype=np.int64)
-    firsts = (first_parts(rounds[0].sample, pool.prices, no_part, k, PLANNED_LOOKS) for k in NUMBERS)
-    expected = np.array([expected_variance(seen, each.design, sizes.gain) for each in firsts])
+    whole, *_ = parts = [_first_parts(each.sample, pool.prices, budget) for each in rounds]
+    expected = np.array([expected_variance(seen, part.design, sizes.gain) for part in whole])
     if not expected[-1] > 0:
         return None
     looked = (budget * NUMBERS / PLANNED_LOOKS >= MIN_LABELS) | (NUMBERS == PLANNED_LOOKS)
     critical = np.full(PLANNED_LOOKS, np.inf)
     critical[looked] = spending_boundary(NUMBERS[looked] / PLANNED_LOOKS, expected[-1] / expected[looked], 1 - LEVEL)
-    for number, whole in enumerate(rounds):
-        rng = np.random.default_rng([seed, number, 1])
-        turn = rng.permutation(pool.prices.queries)
-        part = parts_of(whole.sample, pool.prices, lean, turn, PLANNED_LOOKS, rng)
-        firsts = (first_parts(whole.sample, pool.prices, part, k, PLANNED_LOOKS) for k in NUMBERS)
-        rows.append([_estimated(cell, replace(whole, sample=each)) for each in firsts])
+    rows = [
+        [_estimated(cell, replace(drawn, sample=part)) for part in firsts]
+        for drawn, firsts in zip(rounds, parts, strict=True)
+    ]
     value, error, degrees, labels, refused = np.moveaxis(np.array(rows), -1, 0)
     half_width = np.where(refused, np.inf, half_widths(critical, error, degrees) + ROUNDING)
     return Samples(value - truth, error, degrees, labels, half_width, refused.astype(bool))
+
+
+def _first_parts(sample: TwoPhase, prices: Costs, budget: float) -> list[TwoPhase]:
+    """What a sample shows when each fifth of its budget is spent."""
+    order = succession_of(sample, prices)
+    assert order is not None
+    limit = min(budget, float(order.spent[-1]))
+    shares = NUMBERS[:-1] / PLANNED_LOOKS
+    return [*(order.first(order.within(limit * share)) for share in shares), sample]
 
 
 def _estimated(cell: Cell, part: Round) -> tuple[float, ...]:
