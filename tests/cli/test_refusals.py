@@ -91,7 +91,7 @@ REFUSED = {
         "plan wrong.qrels": "wrong.qrels: line 1: expected a label",
         "plan seed=1/wrong.qrels": "seed=1/wrong.qrels: line 1: expected a label",
         "plan garbage.csv": "names its columns: qid,docno,label",
-        "plan renamed.csv": "renamed.csv: line 1: expected 4 columns",
+        "plan renamed.csv": "renamed.csv: expected a header with",
         "plan words.csv": "words for grades need --grade-names",
         "plan foreign.jsonl": "foreign.jsonl: row 1: expected a plan that is '",
         "plan plan.csv other.csv": " in other.csv",

@@ -31,7 +31,7 @@ def test_documents_come_closer_to_the_truth_than_a_share_of_each_pool(script, tr
     size = len(track.pool)
     few, everything = (
         tracks.league(track, list(tracks.MEASURES), [budget], repetitions).set_index(["measure", "way"])
-        for budget, repetitions in ((size // 4, 4), (size, 1))
+        for budget, repetitions in ((size // 4, 8), (size, 1))
     )
     ways = {"documents", "from the top", "infNDCG", "xinfAP", "statAP", "depth", "move to front"}
     assert set(few.index.unique("way")) == ways

@@ -198,7 +198,7 @@ def test_the_first_look_that_decides_a_gate_decides_it(graded: pd.DataFrame, lab
     assert {gate.decided_at for gate in gates[at:]} == {states[at].spent}
     # What is foreseen is the decision of the gate, not which of the two is better.
     assert [(state.chance, state.further) for state in states[at:]] == [(1.0, 0.0)] * (5 - at)
-    assert states[at - 1].needed == states[-1].spent
+    assert states[at - 1].needed in {state.spent for state in states[at:]}
     assert plan.gate(first(plan, labels, 5), looks=None, **asked).outcome == "pass"
 
 
