@@ -81,7 +81,7 @@ def test_where_queries_with_one_relevant_document_are_surely_a_part_there_is_no_
 
 def test_what_fits_no_class_of_queries_has_no_interval_and_says_so():
     """With five relevant documents in each query, their number hardly varies, which no class expects."""
-    plan, qrels = planned(relevant(5, 100, 10, 0), "AP", 0.5, 0)
+    plan, qrels = planned(relevant(5, 100, 10, 0), "AP", 0.8, 0)
     found = plan.estimate(qrels)["a"]
     said = "relevant documents keep apart in queries more than the estimate allows for"
     assert np.isnan(found.confidence_interval()).all()
