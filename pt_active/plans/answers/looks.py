@@ -200,7 +200,8 @@ class PartsInOrder(Rounds):
             return whole
         later = np.r_[(self.documents > self.lacking)[1:], False]
         begun = np.logical_or.accumulate(later[::-1])[::-1]
-        sets = (self.tables.pool.max_grade + 1.0) ** np.cumsum(self.lacking)
+        with np.errstate(over="ignore"):
+            sets = (self.tables.pool.max_grade + 1.0) ** np.cumsum(self.lacking)
         return np.logical_and.accumulate((begun | (self.lacking == 0)) & (sets <= _MAX_COMPLETIONS))
 
     def named(self, document: int) -> str:

@@ -17,7 +17,7 @@ from pt_active.plans.making.documents import round_columns
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
-from pt_active.plans.making.parts import judged_part
+from pt_active.plans.making.parts import judged_part, part_of
 from pt_active.plans.making.pool import worklist
 from pt_active.plans.making.queries import DrawingOrder, place_of, sample_columns
 
@@ -61,8 +61,13 @@ def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
     if cut is not None and not used < _MIN_BEFORE_GAP <= known.sum() - used:
         return cut
     pool, place = tables.pool, place_of(tables)
-    last = place[known & np.isfinite(place)].max(initial=place.min())
-    rows = np.flatnonzero(wanted & (label < 0) & (place <= last))
+    last, lacks = place[known & np.isfinite(place)].max(initial=place.min()), wanted & (label < 0)
+    first_lacks = lacks & (place <= last)
+    if not first_lacks.any():
+        # Nothing was passed over: a part is not judged to its end.
+        part = part_of(tables)
+        first_lacks = lacks & (part == part[lacks].min())
+    rows = np.flatnonzero(first_lacks)
     first, more = rows[np.argmin(place[rows])], len(rows) - 1
     named = document_of(pool.qids[pool.query_of_document[first]], pool.docno[first])
     so_far = "nothing is judged" if cut is None else f"{used} of {how_many('label', int(known.sum()))} are judged"

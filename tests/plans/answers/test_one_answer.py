@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -99,6 +100,31 @@ def first_number(text: str, name: str) -> float:
     found = re.search(rf"^\s*{name}\s+([+−-]?[\d.]+)", text, re.MULTILINE)
     assert found is not None, text
     return float(found[1].replace("−", "-"))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("kind", PLANS)
+def test_any_first_labels_have_a_status_and_gaps_and_parts_that_are_not_full_are_named(kind, labelled) -> None:
+    plan = made(labelled, kind, 2)
+    every = ordered(plan, labelled[[*KEYS, "label"]])
+    assert plan.status(every.head(0)).n_judged == 0
+    for number in range(5, len(every), 5):
+        for some in (every.head(number), every.iloc[1 : number + 1], every.tail(number)):
+            status = plan.status(some, looks=None if kind.startswith(IN_ROUNDS) else ALWAYS)
+            assert status.n_judged + status.left_out == len(some)
+            try:
+                cut = plan.so_far(some)
+            except ValueError as error:
+                assert re.search(r"so far without a gap: document 'd.*lacks? a label", str(error))
+            else:
+                assert cut.compare(some).difference == pytest.approx(status.value, nan_ok=True)
+
+
+def test_thousands_of_ways_to_complete_a_part_are_no_overflow(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, "nDCG@10", budget=1000, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert plan.status(ordered(plan, labels).head(300)).judged == 1
 
 
 @pytest.mark.parametrize(("kind", "rankers", "how_far"), CASES)
