@@ -99,12 +99,12 @@ def Experiment(
         check_correction(correction)
     systems = _named(retr_systems, names)
     baselines = _baselines(list(systems), baseline)
-    pool = tables.pool if tables.rounds else tables.pool.select(np.flatnonzero(tables.queries["q_draws"] > 0))
+    pool = tables.pool if tables.documents else tables.pool.select(np.flatnonzero(tables.queries["q_draws"] > 0))
     runs = _ranked_runs(systems, pool)
     controls = _matching_rankers(runs, pool, plan.rankers, measures)
     place, estimators = list(range(len(runs))), [ESTIMATOR] * len(runs)
     judged: dict[irm.Measure, Any]
-    if tables.rounds:
+    if tables.documents:
         if perquery:
             raise ValueError(
                 f"perquery={perquery!r} needs the values of whole queries, and this plan judges single documents; "

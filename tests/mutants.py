@@ -130,13 +130,13 @@ differences of cascades: a document whose gradient vanishes is never drawn [test
 two-phase draw: chance of opening as designed, not as drawn [test_laws]
     law.inclusion(rate[drawn] * threshold) => law.inclusion(rate[drawn])
 two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
-    price, [budget], 1, rng, UNIFORM)).first => price, [budget], 1, rng)).first
+    new, [left], 1, rng, UNIFORM)).first => new, [left], 1, rng)).first
 successive sampling: the inclusion of uniform clocks [test_laws]
     lambda rate: -np.expm1(-rate) => lambda rate: np.minimum(1.0, rate)
 successive sampling: uniform clocks [test_laws]
     rng.exponential(size=shape) => rng.random(shape)
 depth draw: documents of a query apart [test_two_phase]
-    number[query] < design.chance(query), np => rng.random(len(query)) < design.chance(query), np
+    numbers[query] < design.chance(query) => rng.random(len(query)) < design.chance(query)
 successive draws: chance at the planned threshold, not where drawing ended [test_successive]
     law.inclusion(rate * threshold) => law.inclusion(rate)
 successive draws: threshold of the last drawn [test_successive]
@@ -291,10 +291,10 @@ documents: lines weighted by the root of the chance [test_document_estimators]
     pool.weight[query] * np.sqrt(1 - chance) / chance => pool.weight[query] * np.sqrt(1 - chance) / np.sqrt(chance)
 cascade steps: each from the beginning [test_document_design]
     before[s] = after => before[s] = before[s]
-rounds: weighted by their variances [test_document_estimators]
-    (1 / expected) / (1 / expected).sum() => expected / expected.sum()
-extended order: to the new budget alone [test_extension]
-    graded_of(tables).prices), entry.budget + more => graded_of(tables).prices), more
+extended plans: to the new budget alone [test_extension]
+    budget, prices, before = last.budget + more, => budget, prices, before = more,
+extended depths: numbers of queries are drawn afresh [test_extension]
+    np.where(chance <= number, chance, 0.0) => 0.0
 cut order: labels after the gap count [test_extension]
     np.logical_and.accumulate(has_label[self.order]).sum() => has_label[self.order].sum()
 documents: caution is added to what labels show [test_document_estimators]
@@ -335,16 +335,12 @@ extension of queries: on top of what was spent, not of the budget [test_queries]
     total = manifest.limit + budget => total = manifest.spent + budget
 status: hopeless below three in a hundred [answers/test_status]
     _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
-looks at rounds: an interval where there is none at the end [test_looks]
+looks at parts: an interval where there is none at the end [test_looks]
     np.nan if fields["degenerate"] else fields["standard_error"] => fields["standard_error"]
-outlook: a pilot's promise by the weights of its rounds [test_outlook]
-    promised = float(round_weights(rounds) ** 2 @ expected) => promised = float(round_weights(rounds) @ expected)
 error curve: queries drawn by the law of documents [test_error_curve test_outlook]
     share=weight, fitted=kind.fitted, law=EXPONENTIAL) => share=weight, fitted=kind.fitted)
 time by which units cost a budget: only one step [test_error_curve]
     if step <= _PRECISION * factor: => if step <= factor:
-contributions: base of rounds not weighted [test_contributions]
-    float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
 contributions: what was expected minus what came [test_contributions]
     effect = -(grades * self.changes( => effect = (grades * self.changes(
 slices: importance of the whole pool [test_contributions]
@@ -378,8 +374,6 @@ answers: who agrees is surer [answers/test_comparison]
     alike * sure + (1 - alike) * vague => alike * vague + (1 - alike) * sure
 answers: scores of a judge steer items [answers/test_comparison]
     **(ITEMS_BY_SCORES if judged else {})} => }
-blocks of judges: a block goes on in the next round [test_sharing]
-    if number != before or inside >= size: => if inside >= size:
 sharing: a judge who was seen lately has lost the documents [test_sharing]
     max(at, self.seen.get(name, 0.0)) => at
 records: of a judge the last row, whatever the time [test_records]
@@ -394,16 +388,14 @@ charts: the ways to sample change their order [test_charts]
     known.groupby(["level", "design"], sort=False) => known.groupby(["level", "design"])
 # Units, looks and forecasts
 cut plans: a plan that was cut twice says what the second began with [plans/answers/test_gaps]
-    before.of if before else of, to => of, to
-order of documents: later rounds come among the earlier [plans/answers/test_gaps]
-    place[drawn] = number + within[drawn] => place[drawn] = within[drawn]
+    before.of if before else order.drawn, n => order.drawn, n
 blocks: documents of queries in their order in the pool [test_sequence answers/test_status]
     np.argsort(place[order], kind => np.argsort(pool.query_of_document[order], kind
 sequence: waits for a document that is judged [test_sequence answers/test_status]
     lacking = wanted[~has[wanted]] => lacking = wanted[:1]
 sequences: what is drawn is paid again [test_looks]
     - prices.spent(drawn)).sum() => ).sum()
-parts: the first parts are as probable as the whole [test_parts]
+parts: the first parts are as probable as the whole [test_two_phase]
     opening=sample.design.opening * share => opening=sample.design.opening
 forecast: the whole budget for a part of the queries [test_level]
     if budget is None else budget * share => if budget is None else budget

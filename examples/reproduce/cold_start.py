@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from pt_active import ColdGrades, ForestGrades, UniformGrades, parse_measure
 from pt_active.frames.columns import ranker_names
-from pt_active.inference.rounds import draw_round, estimate_rounds
+from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.sampling.drawings import RoundSettings, usual_variance
@@ -64,12 +64,12 @@ class Task:
         """The mean variance that samples of documents state."""
         graded = graded_pool(replace(self.pool, grades=grades), self.measure, 0.0)
         settings = RoundSettings(graded.usual_drawing, usual_variance(graded.seen.form))
-        stated = []
+        sizes, stated = pool_sizes(graded, settings), []
         for repetition in range(repetitions):
             rng = np.random.default_rng(repetition)
-            made = [draw_round(graded, settings, budget, rng, clock=rng.exponential(size=len(self.truth)))]
-            known = np.where(made[0].sample.drawn, self.truth, -1)
-            estimate = estimate_rounds(graded.seen, made, known, self.contrast, "regression")
+            drawn = drawn_by(sizes, graded, settings, budget, rng, rng.exponential(size=len(self.truth)))
+            known = np.where(drawn.sample.drawn, self.truth, -1)
+            estimate = estimate_documents(graded.seen, drawn, known, self.contrast, "regression")
             stated.append(estimate.first + estimate.second)
         return float(np.mean(stated))
 

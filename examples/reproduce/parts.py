@@ -35,12 +35,11 @@ from tqdm import tqdm
 
 from pt_active.frames.columns import ranker_names
 from pt_active.inference.documents import expected_variance
-from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
+from pt_active.inference.rounds import DrawnDocuments, drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.stopping.looks import MIN_LABELS, PLANNED_LOOKS, half_widths, spending_boundary
 from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
-from pt_active.sampling.sample import Costs, TwoPhase
-from pt_active.sampling.successive import succession_of
+from pt_active.sampling.successive import Succession
 
 MEASURES = ("AP", "nDCG@10")
 TOPICS = {"dl21": (25, 40, 53)}
@@ -81,40 +80,29 @@ def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Sample
     settings = RoundSettings(SURPRISES, usual_variance(seen.form))
     try:
         sizes = pool_sizes(pool, settings)
-        rounds = [
+        whole = [
             drawn_by(sizes, pool, settings, budget, np.random.default_rng([seed, number]))
             for number in range(repetitions)
         ]
     except ValueError:
         return None
-    whole, *_ = parts = [_first_parts(each.sample, pool.prices, budget) for each in rounds]
-    expected = np.array([expected_variance(seen, part.design, sizes.gain) for part in whole])
+    orders = [Succession(drawn.sample.design, drawn.sample.priority, pool.prices) for drawn in whole]
+    firsts = [order.parts(budget, PLANNED_LOOKS) for order in orders]
+    expected = np.array([expected_variance(seen, part.design, sizes.gain) for part in firsts[0]])
     if not expected[-1] > 0:
         return None
     looked = (budget * NUMBERS / PLANNED_LOOKS >= MIN_LABELS) | (NUMBERS == PLANNED_LOOKS)
     critical = np.full(PLANNED_LOOKS, np.inf)
     critical[looked] = spending_boundary(NUMBERS[looked] / PLANNED_LOOKS, expected[-1] / expected[looked], 1 - LEVEL)
-    rows = [
-        [_estimated(cell, replace(drawn, sample=part)) for part in firsts]
-        for drawn, firsts in zip(rounds, parts, strict=True)
-    ]
+    rows = [[_estimated(cell, replace(whole[0], sample=part)) for part in parts] for parts in firsts]
     value, error, degrees, labels, refused = np.moveaxis(np.array(rows), -1, 0)
     half_width = np.where(refused, np.inf, half_widths(critical, error, degrees) + ROUNDING)
     return Samples(value - truth, error, degrees, labels, half_width, refused.astype(bool))
 
 
-def _first_parts(sample: TwoPhase, prices: Costs, budget: float) -> list[TwoPhase]:
-    """What a sample shows when each fifth of its budget is spent."""
-    order = succession_of(sample, prices)
-    assert order is not None
-    limit = min(budget, float(order.spent[-1]))
-    shares = NUMBERS[:-1] / PLANNED_LOOKS
-    return [*(order.first(order.within(limit * share)) for share in shares), sample]
-
-
-def _estimated(cell: Cell, part: Round) -> tuple[float, ...]:
+def _estimated(cell: Cell, part: DrawnDocuments) -> tuple[float, ...]:
     label = np.where(part.sample.drawn, cell.label, -1)
-    found = estimate_rounds(cell.seen, [part], label, cell.contrast, "regression")
+    found = estimate_documents(cell.seen, part, label, cell.contrast, "regression")
     drawn = float(part.sample.drawn.sum())
     return found.value, found.standard_error, found.degrees_of_freedom, drawn, float(abs(found.misfit) > MAX_MISFIT)
 

@@ -46,16 +46,16 @@ class Sequence:
 
 def reordered(tables: PlanTables, rng: np.random.Generator) -> PlanTables:
     """The plan with its units in another random order, and with all of them asked for."""
-    if not tables.rounds:
+    if tables.documents is None:
         q = tables.queries["q_prob"].to_numpy()
         with np.errstate(divide="ignore"):
             priority = rng.exponential(size=len(q)) / q
         return replace(tables, queries=tables.queries.assign(q_priority=priority, q_draws=(q > 0).astype(int)))
-    (each,) = tables.rounds
-    design = each.sample.design
+    whole = tables.documents.sample
+    design = whole.design
     priority = priorities_of(design, rng.exponential(size=len(design.inclusion)))
-    sample = replace(each.sample, priority=priority, drawn=np.isfinite(priority))
-    return replace(tables, rounds=(replace(each, sample=sample),))
+    sample = replace(whole, priority=priority, drawn=np.isfinite(priority))
+    return replace(tables, documents=replace(tables.documents, sample=sample))
 
 
 def sequences(
@@ -76,7 +76,7 @@ def sequences(
     for _ in range(repetitions):
         again = reordered(tables, rng)
         # Labels of documents that cannot change the result would be warned of.
-        label = np.where(again.rounds[0].sample.drawn, label, -1) if again.rounds else label
+        label = np.where(again.documents.sample.drawn, label, -1) if again.documents else label
         sequence = sequence_of(again, label, tables.measure)
         yield Sequence(sequence.proof(Contrast(*pair), alpha), sequence, _queries(sequence))
 

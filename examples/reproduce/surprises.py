@@ -53,7 +53,7 @@ from track_baselines import (
 )
 
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.rounds import drawn_by, estimate_rounds, pool_sizes
+from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
@@ -135,7 +135,7 @@ def by_documents(cell: Cell, drawing: str, budget: float) -> Callable[[np.random
     def sampled(rng: np.random.Generator) -> Found:
         drawn = drawn_by(sizes, cell.graded, settings, budget, rng)
         label = np.where(drawn.sample.drawn, cell.label, -1)
-        found = estimate_rounds(cell.seen, [drawn], label, cell.contrast, "regression")
+        found = estimate_documents(cell.seen, drawn, label, cell.contrast, "regression")
         quantile = stats.t.ppf((1 + LEVEL) / 2, max(found.degrees_of_freedom, 1.0))
         reach = np.inf if abs(found.misfit) > MAX_MISFIT else quantile * found.standard_error
         return Found(found.value, found.standard_error, reach, drawn.sample.spent)

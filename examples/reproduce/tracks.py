@@ -49,7 +49,7 @@ from track_baselines import (
 
 from pt_active import JudgeGrades, Plan
 from pt_active.frames.trec import read_qrels, read_run
-from pt_active.inference.rounds import Round, estimate_rounds
+from pt_active.inference.rounds import DrawnDocuments, estimate_documents
 from pt_active.plans.making.pool import seen_by
 from pt_active.sampling.sample import Costs
 from pt_active.sampling.two_phase import draw_documents
@@ -224,14 +224,14 @@ def by_documents(
     """The row of a document plan, whose draws are repeated with other random numbers."""
     plan = Plan.create(track.pool, None, measure, level="document", budget=budget, design=design)
     tables, truth, k = plan.tables, true_scores(track, measure), len(plan.rankers)
-    (first,), seen = tables.rounds, seen_by(plan.measure, tables.pool)
+    first, seen = tables.documents, seen_by(plan.measure, tables.pool)
     label = track.qrels.set_index(["qid", "docno"])["label"].reindex(pd.MultiIndex.from_frame(tables.pool.keys))
     single, found = np.eye(k), []
     for seed in range(repetitions):
         drawn = redrawn(plan, first, seed)
         known = np.where(drawn.sample.drawn, label.to_numpy(), -1)
-        scores = [estimate_rounds(seen, [drawn], known, contrast, "regression") for contrast in single]
-        tests = [estimate_rounds(seen, [drawn], known, single[a] - single[b], "regression") for a, b in pairs]
+        scores = [estimate_documents(seen, drawn, known, contrast, "regression") for contrast in single]
+        tests = [estimate_documents(seen, drawn, known, single[a] - single[b], "regression") for a, b in pairs]
         values, errors, degrees = (
             np.array([getattr(each, name) for each in scores])
             for name in ("value", "standard_error", "degrees_of_freedom")
@@ -244,7 +244,7 @@ def by_documents(
     yield {"way": DESIGNS[design]} | summary(found, truth, pairs)
 
 
-def redrawn(plan: Plan, first: Round, seed: int) -> Round:
+def redrawn(plan: Plan, first: DrawnDocuments, seed: int) -> DrawnDocuments:
     """The plan's round with other random numbers."""
     pool, arguments = plan.tables.pool, plan.tables.manifest.arguments
     rng, cost = np.random.default_rng(seed), pool.document_cost

@@ -36,7 +36,7 @@ class Answer:
 AT_THE_END = "end"  # The value of ``--looks`` for a single look at the end, which is None in Python
 
 EARLIER = "LABELS"
-"""What stands in a hint for the labels of earlier rounds, where nothing says which files they are in."""
+"""What stands in a hint for the labels from before an extension, where nothing says which files they are in."""
 
 
 def check_new(path: Path) -> None:
@@ -89,8 +89,7 @@ def given_words(**values: object) -> list[str]:
 def next_look(plan: Plan, folder: Path, worklist: Path, project: Path | None = None) -> str:
     """The hint with the command that says what the labels of a worklist tell."""
     manifest = plan.tables.manifest
-    longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
-    earlier = [EARLIER] if longer or manifest.extensions else []
+    earlier = [EARLIER] if manifest.id != manifest.origin else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
     told = f"{EARLIER} stands for the files with the earlier labels.\n" if earlier else ""
     line = command_line("status", folder, *earlier, worklist, *margin, project=project)
@@ -104,9 +103,6 @@ def rounded_up(budget: float) -> str:
 
 
 def extended_from(plan: Plan) -> float:
-    """The sum to which an extension of a plan adds its budget: the plan's own budget where it goes on in its order."""
-    manifest, rounds = plan.tables.manifest, plan.tables.rounds
-    if not rounds:
-        return manifest.limit
-    last = manifest.rounds[-1]
-    return manifest.spent + (last.budget - last.spent if rounds[-1].sample.priority is not None else 0.0)
+    """The sum to which an extension of a plan adds its budget."""
+    tables = plan.tables
+    return tables.documents.budget if tables.documents else tables.manifest.limit

@@ -182,7 +182,7 @@ def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str
     if state.holds_for_new and not np.isfinite(state.needed):
         return "Plan again with more queries."
     lacking, least = state.needed - extended_from(plan), 0.0
-    if plan.tables.rounds and not has_order(plan.tables):
+    if plan.tables.documents and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
     return f"Next, draw more:\n  {extension(labels.plan, budget, labels.project)}"

@@ -219,7 +219,7 @@ class JudgingCosts:
 
 
 PlanFolder = Annotated[Path, word("The folder of a plan.", "PLAN")]
-LabelledFiles = Annotated[list[Path], word("Qrels, records, or filled-in tables; pass those of all rounds.", "LABELS")]
+LabelledFiles = Annotated[list[Path], word("Qrels, records, or filled-in tables; pass the earlier ones too.", "LABELS")]
 OutFile = Annotated[Path, flag("The file to create.", "FILE")]
 OutFolder = Annotated[Path, flag("The folder to create.", "DIR")]
 Texts = Annotated[Path | None, flag("Document texts, if the plan has none.", "FILE")]

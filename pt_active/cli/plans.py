@@ -52,7 +52,7 @@ def plan(
     prices: JudgingCosts,
     out: OutFolder,
     measure: Measure = None,
-    extend: Annotated[Path | None, flag("A plan to add to, in its order or by another sample.", "PLAN")] = None,
+    extend: Annotated[Path | None, flag("A plan to add to.", "PLAN")] = None,
     audit: Annotated[bool, flag("Choose what tells how often the judges of --judge are wrong.")] = False,
     project: Path | None = None,
 ) -> Answer:
@@ -208,12 +208,10 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, project: Path | None) -
     lack = f"The plan's budget is {amount(lacking)}{arguments.unit} short of it"
     if row["half_width"] == 0:
         return f"{lack}: only judging everything is enough."
-    ordered = has_order(plan.tables)
-    if not (ordered or arguments.level == "document"):
+    if arguments.level == "query" and not has_order(plan.tables):
         again = f"--budget {rounded_up(row['budget'])}"
         return f"{lack}: plan again as before, with the same seed, but with {again}."
-    line = extension(folder, rounded_up(lacking), project)
-    return f"{lack}. Next, draw {'more' if ordered else 'another sample'}:\n  {line}"
+    return f"{lack}. Next, draw more:\n  {extension(folder, rounded_up(lacking), project)}"
 
 
 def sample_queries(

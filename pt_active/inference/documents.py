@@ -8,7 +8,7 @@ any measure [theory 11].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -200,27 +200,3 @@ def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
         return estimate
     share = _CAUTIOUS_DEGREES / (max(estimate.degrees_of_freedom, 0.0) + _CAUTIOUS_DEGREES)
     return replace(estimate, cautious=estimate.cautious + share * max(cautious - estimate.variance, 0.0))
-
-
-def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:
-    """Combine the estimates of several rounds: ``Σ w R̂_r`` with variance ``Σ w² V̂_r`` [theory 9]."""
-    if len(estimates) == 1:
-        return estimates[0]
-    used = [(w, e) for w, e in zip(weights, estimates, strict=True) if w > 0]
-    variance = np.array([w**2 * e.variance for w, e in used])
-    degrees = np.array([max(e.degrees_of_freedom, 1.0) for _, e in used])
-
-    def total(name: str, power: int) -> float:
-        return float(sum(w**power * getattr(e, name) for w, e in used))
-
-    return DocumentEstimate(
-        value=total("value", 1),
-        first=total("first", 2),
-        second=total("second", 2),
-        degrees_of_freedom=_ratio(variance.sum() ** 2, (variance**2 / degrees).sum()),
-        n_effective=float(sum(e.n_effective for _, e in used)),
-        cautious=total("cautious", 2),
-        of_query=np.sum([w * e.of_query for w, e in used], axis=0),
-        scale=total("scale", 1),
-        misfit=max((e.misfit for _, e in used), key=abs),
-    )

@@ -15,7 +15,7 @@ import numpy as np
 
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
 from pt_active.inference.intervals import interval
-from pt_active.inference.rounds import Round, drawn_by, estimate_rounds, pool_sizes
+from pt_active.inference.rounds import DrawnDocuments, drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.inference.ties import settled
 from pt_active.relevance.moments import Moments
@@ -258,10 +258,10 @@ class LabelledPool:
             )
         return rows
 
-    def _row(self, drawn: Round, method: Method) -> dict[str, float]:
+    def _row(self, drawn: DrawnDocuments, method: Method) -> dict[str, float]:
         seen, n = self.graded.seen, int(drawn.sample.drawn.sum())
         label = np.where(drawn.sample.drawn, self.label, -1)
-        estimate = estimate_rounds(seen, [drawn], label, self.contrast, method.estimator)
+        estimate = estimate_documents(seen, drawn, label, self.contrast, method.estimator)
         return {
             "n_draws": n,
             "n_queries": len(np.unique(seen.query[drawn.sample.drawn])),

@@ -1,8 +1,8 @@
-"""Samples of documents, and the estimate from all of them [theory 9]."""
+"""Drawn documents, and the estimate from their labels [theory 9]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from pt_active.inference.agreement import one_by_one
 from pt_active.inference.documents import (
     DocumentEstimate,
     cautious_variance,
-    combined,
     document_estimate,
     expected_variance,
     predicted,
@@ -32,12 +31,13 @@ from pt_active.sampling.two_phase import draw_documents
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round of judging."""
+class DrawnDocuments:
+    """Documents that were drawn to be judged."""
 
     sample: TwoPhase  # Which documents were drawn, and how
     grades: np.ndarray  # float64[N, G+1], ``P(y = g)`` under the grade model
-    expected: float  # The variance that the grade model expects of the estimate of this round
+    expected: float  # The variance that the grade model expects of the estimate
+    budget: float  # What they may cost
 
     @property
     def certain(self) -> bool:
@@ -46,42 +46,16 @@ class Round:
         opened = design.opening[design.opening > 0]
         return self.expected <= 0 and bool((design.inclusion[design.order] >= 1).all() and (opened >= 1).all())
 
-    def among(self, documents: np.ndarray) -> Round:
-        """The round of some documents, in increasing order."""
-        return replace(self, sample=self.sample.among(documents), grades=self.grades[documents])
-
-    def summed(self, query: np.ndarray) -> Round:
-        """The round with the sums of its design, so that documents can be left out."""
+    def among(self, documents: np.ndarray, query: np.ndarray) -> DrawnDocuments:
+        """Some of the documents, in increasing order; int64[N], the query of each of all."""
         design = replace(self.sample.design, whole=self.sample.design.sums(query))
-        return replace(self, sample=replace(self.sample, design=design))
+        sample = replace(self.sample, design=design).among(documents)
+        return replace(self, sample=sample, grades=self.grades[documents])
 
 
 def pool_sizes(pool: GradedPool, settings: RoundSettings) -> DocumentSizes:
     """The sizes of `document_sizes` under the grades of the pool."""
     return document_sizes(pool.seen, Variables.of(pool.seen.form, pool.grades), pool.cost, settings)
-
-
-def draw_round(
-    pool: GradedPool,
-    settings: RoundSettings,
-    budget: float,
-    rng: np.random.Generator,
-    *,
-    clock: np.ndarray | None = None,
-) -> Round:
-    """Draw documents to judge.
-
-    Args:
-        pool: The pool that documents are drawn from, with their grades.
-        settings: How documents are chosen.
-        budget: What the round may spend.
-        rng: Source of randomness.
-        clock: float64[N], exponential variables for a successive drawing, as `two_phase.draw_documents` takes them.
-
-    Raises:
-        ValueError: If an argument is out of range, or there is nothing left to judge.
-    """
-    return drawn_by(pool_sizes(pool, settings), pool, settings, budget, rng, clock)
 
 
 def drawn_by(
@@ -91,41 +65,33 @@ def drawn_by(
     budget: float,
     rng: np.random.Generator,
     clock: np.ndarray | None = None,
-) -> Round:
-    """Draw documents by given sizes, under the grades of the pool."""
+) -> DrawnDocuments:
+    """Draw documents by given sizes, under the grades of the pool.
+
+    Args:
+        sizes: Those of `pool_sizes`.
+        pool: The pool that documents are drawn from, with their grades.
+        settings: How documents are chosen.
+        budget: What may be spent.
+        rng: Source of randomness.
+        clock: float64[N], exponential variables, as `two_phase.draw_documents` takes them.
+
+    Raises:
+        ValueError: If an argument is out of range, or there is nothing to judge.
+    """
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
-    return Round(sample, pool.grades, expected_variance(pool.seen, design, sizes.gain))
+    return DrawnDocuments(sample, pool.grades, expected_variance(pool.seen, design, sizes.gain), budget)
 
 
-def round_weights(rounds: Sequence[Round]) -> np.ndarray:
-    """Weights of rounds, ∝ 1/variance that the grade model expects, float64[r]; a census has the weight 1."""
-    expected = np.array([each.expected for each in rounds])
-    if (expected <= 0).any():
-        # Only the first census counts.
-        return np.asarray(np.cumsum(expected <= 0) * (expected <= 0) == 1, dtype=float)
-    return np.asarray((1 / expected) / (1 / expected).sum())
-
-
-def judged_before(rounds: Sequence[Round]) -> np.ndarray:
-    """bool[N], whether each document was drawn in any of the rounds."""
-    return np.asarray(np.any([each.sample.drawn for each in rounds], axis=0))
-
-
-def estimate_rounds(
-    seen: DocumentPool,
-    rounds: Sequence[Round],
-    label: np.ndarray,
-    contrast: np.ndarray,
-    estimator: str,
+def estimate_documents(
+    seen: DocumentPool, drawn: DrawnDocuments, label: np.ndarray, contrast: np.ndarray, estimator: str
 ) -> DocumentEstimate:
-    """Estimate a contrast of systems from the labels of all rounds [theory 9].
-
-    Rounds are drawn independently of each other and of all labels, and their weights are known beforehand.
+    """Estimate a contrast of systems from the labels of drawn documents [theory 9].
 
     Args:
         seen: The pool as the measure sees it.
-        rounds: The rounds in order.
+        drawn: The documents.
         label: int64[N], the labels of drawn documents; -1 for documents not drawn and for missing labels.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
         estimator: A name in `DOCUMENT_ESTIMATORS`.
@@ -134,24 +100,17 @@ def estimate_rounds(
         ValueError: If no estimator has that name.
     """
     seen, contrast = seen.involved(contrast)
-    return estimate_labels(
-        list(round_labels(seen, rounds, label, contrast, estimator)), round_weights(rounds), contrast
-    )
+    return estimate_labels(labels_read(seen, drawn, label, contrast, estimator), contrast)
 
 
-def estimate_labels(labels: Sequence[RoundLabels], weights: np.ndarray, contrast: np.ndarray) -> DocumentEstimate:
-    """The same from the result of `round_labels`, and the weights of the rounds, float64[r]."""
-    estimates = [_of_labels(each, contrast) for each in labels]
-    cautious = [cautious_variance(each.seen, each.sample, each.variables, contrast) for each in labels]
-    return widened(combined(estimates, weights), float(weights**2 @ cautious))
-
-
-def _of_labels(each: RoundLabels, contrast: np.ndarray) -> DocumentEstimate:
-    pool = each.seen
-    estimate = document_estimate(pool, each.sample, each.expected, each.observed, contrast, each.share)
+def estimate_labels(labels: LabelsRead, contrast: np.ndarray) -> DocumentEstimate:
+    """The same from the result of `labels_read`."""
+    pool, mean = labels.seen, labels.variables.mean
+    estimate = document_estimate(pool, labels.sample, labels.expected, labels.observed, contrast, labels.share)
     # Lines through labels that are all alike leave nothing but rounding of the means.
-    model = pool.weight @ np.abs(pool.values(each.variables.mean)) @ np.abs(contrast)
-    return replace(estimate, scale=estimate.scale + float(model))
+    scale = estimate.scale + float(pool.weight @ np.abs(pool.values(mean)) @ np.abs(contrast))
+    cautious = cautious_variance(pool, labels.sample, labels.variables, contrast)
+    return widened(replace(estimate, scale=scale), cautious)
 
 
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
@@ -172,43 +131,40 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     return expected_squares(seen, sizes.order, grades, ranker_contrasts(len(seen.ranks)), seed)
 
 
-def optimism(seen: DocumentPool, rounds: Sequence[Round], variances: Sequence[float], gain: np.ndarray) -> float:
+def optimism(seen: DocumentPool, drawn: DrawnDocuments, variances: Sequence[float], gain: np.ndarray) -> float:
     """The variance that the labels show over that which the grade model promised [theory 10]; gain float64[N]."""
-    expected = [expected_variance(seen, each.sample.design, gain) for each in rounds]
-    promised = float(round_weights(rounds) ** 2 @ expected)
+    promised = expected_variance(seen, drawn.sample.design, gain)
     return float(np.mean(variances) / promised) if promised > 0 else np.nan
 
 
-class RoundLabels(NamedTuple):
-    """The labels of a round and what was expected of them."""
+class LabelsRead(NamedTuple):
+    """Labels as an estimator reads them, and what was expected of them."""
 
     seen: DocumentPool  # The pool as the measure sees it
-    sample: TwoPhase  # The sample of the round without the documents whose label is missing
-    variables: Variables  # The document variables under the grade model of the round
+    sample: TwoPhase  # The sample without the documents whose label is missing
+    variables: Variables  # The document variables under the grade model
     expected: np.ndarray  # float64[N], what stands in for unknown documents
     observed: np.ndarray  # float64[N], the values that the labels give; ``expected`` for documents without a label
     share: float  # ρ of `residuals.coefficients`; 0 unless the estimator corrects means by labels
 
 
-def round_labels(
-    seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, contrast: np.ndarray, estimator: str
-) -> Iterator[RoundLabels]:
-    """The labels of each round and what was expected of them, for the arguments of `estimate_rounds`."""
-    for each in rounds:
-        variables = Variables.of(seen.form, each.grades)
-        mean = variables.mean
-        labelled = each.sample.drawn & (label >= 0)
-        row = labelled if mean.ndim == 1 else labelled[:, None]
-        observed = np.where(row, seen.form.values[label], mean)
-        expected = predicted(seen, each.sample, mean, observed, contrast, estimator)
-        observed = np.where(row, observed, expected)
-        apart = seen.form.family == "additive" and not each.sample.design.nested
-        share = COMMON_SHARE if estimator == "regression" and apart else 0.0
-        yield RoundLabels(seen, replace(each.sample, drawn=labelled), variables, expected, observed, share)
+def labels_read(
+    seen: DocumentPool, drawn: DrawnDocuments, label: np.ndarray, contrast: np.ndarray, estimator: str
+) -> LabelsRead:
+    """The labels and what was expected of them, for the arguments of `estimate_documents`."""
+    sample, variables = drawn.sample, Variables.of(seen.form, drawn.grades)
+    mean, labelled = variables.mean, sample.drawn & (label >= 0)
+    row = labelled if mean.ndim == 1 else labelled[:, None]
+    observed = np.where(row, seen.form.values[label], mean)
+    expected = predicted(seen, sample, mean, observed, contrast, estimator)
+    observed = np.where(row, observed, expected)
+    apart = seen.form.family == "additive" and not sample.design.nested
+    share = COMMON_SHARE if estimator == "regression" and apart else 0.0
+    return LabelsRead(seen, replace(sample, drawn=labelled), variables, expected, observed, share)
 
 
-def label_changes(each: RoundLabels, contrasts: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """float64[c, N, G+1], how far estimates of a round move with other labels, for nDCG and AP [theory 12].
+def label_changes(each: LabelsRead, contrasts: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """float64[c, N, G+1], how far estimates move with other labels, for nDCG and AP [theory 12].
 
     One document of each query is given another label at once. Shapes: contrasts float64[c, k]; others bool[N, G+1], the
     labels that are tried.

@@ -45,7 +45,7 @@ from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import plan_status
-from pt_active.plans.making.documents import extended, first_round
+from pt_active.plans.making.documents import extended, plan_of_documents
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import model_means
@@ -182,7 +182,7 @@ class Plan(Kept[PlanTables]):
             defensive=usual_defensive if defensive is None else defensive,
             pairs=listed_weights(weights, arrays.names),
         )
-        graded, plan_of = (forecast.graded, first_round) if level == "document" else (None, plan_of_queries)
+        graded, plan_of = (forecast.graded, plan_of_documents) if level == "document" else (None, plan_of_queries)
         with working("drawing"):
             tables = plan_of(PlanSource(arrays, measure, frame, topics, choice, graded), arguments)
         if texts is not None:
@@ -225,13 +225,10 @@ class Plan(Kept[PlanTables]):
     def extend(self, budget: float, *, texts: pd.DataFrame | None = None) -> Plan:
         """Choose more to judge [theory 4, 9].
 
-        A plan of queries, or of documents by ``successive`` or ``surprises``, goes on in its order: the extended plan
-        is the one that the sum of the budgets would have drawn with the same ``defensive``. A plan by a number of draws
-        is not extended: a new plan with more draws, the same seed and the same ``defensive`` begins with the same
-        queries.
-
-        A plan by ``depth`` gets another sample, which depends on no label and on no other sample. Its estimates are
-        weighted by the precision that the grade model expects of each sample.
+        A plan goes on to the sum of the budgets, with the same ``defensive``, and keeps what it has drawn: queries, and
+        documents by ``successive`` or ``surprises``, in their order, and documents by ``depth`` deeper in the rankings.
+        A plan by a number of draws is not extended: a new plan with more draws, the same seed and the same
+        ``defensive`` begins with the same queries.
 
         Args:
             budget: What may be spent on top, in the unit of the cost.
@@ -256,7 +253,7 @@ class Plan(Kept[PlanTables]):
             raise ValueError("nothing is left that can change the estimate: all is known, or drawn")
         if in_parts(self.tables):
             warnings.warn(_SECOND_TEST, stacklevel=3)
-        tables = (extended if self.tables.rounds else extended_by_queries)(self.tables, budget)
+        tables = (extended if self.tables.documents else extended_by_queries)(self.tables, budget)
         if texts is not None:
             tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
         return self._of(tables)
@@ -600,12 +597,9 @@ class Plan(Kept[PlanTables]):
     def __str__(self) -> str:
         tables, pool, made = self.tables, self.tables.pool, self.tables.manifest
         counts, arguments, cut, unit = made.counts, made.arguments, made.cut, made.arguments.unit
-        rounds, names = len(tables.rounds), pool.names
-        longer = bool(made.rounds) and made.rounds[-1].assessments > counts.assessments
-        again = f" in round {rounds}" if rounds > 1 else ""
-        if made.extensions and not cut:
-            again = f" in extension {len(made.extensions)}"
-        documents = how_many("more document" if longer else "document", counts.assessments)
+        names, longer, drawn = pool.names, made.id != made.origin, tables.documents
+        again = f" in extension {len(made.extensions)}" if made.extensions and not cut else ""
+        documents = how_many("more document" if drawn and longer and not cut else "document", counts.assessments)
         queries = how_many("query", tables.assessments["qid"].nunique())
         repeated = f"{how_many('draw', counts.draws)}, " if arguments.replace else ""
         kind = "census" if made.census else f"{repeated}design: {arguments.design}"
@@ -619,11 +613,11 @@ class Plan(Kept[PlanTables]):
             f"cost      {made.spent:.6g} of {made.pool_cost:.6g}{unit} for {whole}{traffic}{opening}",
         ]
         seen = np.isfinite(pool.document_cost)
-        if rounds and (useless := int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())):
+        if drawn and (useless := int((seen & (drawn.sample.design.inclusion == 0)).sum())):
             lines.append(f"saved     {useless} of {how_many('document', int(seen.sum()))} cannot change the result")
         if cut:
             lines.append(f"cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged")
-        if made.choice and not (made.census or cut or made.extensions or rounds > 1 or longer):
+        if made.choice and not (made.census or cut or longer):
             lines.append(f"chosen    {made.choice}")
         if self.caution:
             lines.append(f"caution   {self.caution}")

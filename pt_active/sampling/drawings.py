@@ -35,7 +35,7 @@ cascade. All documents of a query matter to it, most of them little."""
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """How the documents of each round are chosen."""
+    """How documents are chosen."""
 
     drawing: str  # A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it
     defensive: float = DEFENSIVE_VARIANCE  # ε
@@ -61,7 +61,7 @@ def can_serve_singles(form: RankForm, drawing: str) -> bool:
 
 
 def check_settings(settings: RoundSettings, form: RankForm, rankers: int) -> None:
-    """Raise if a setting of a round is unknown, out of range, or not for the measure."""
+    """Raise if a setting is unknown, out of range, or not for the measure."""
     if settings.drawing not in DOCUMENT_DRAWINGS:
         raise ValueError(f"unknown document design {settings.drawing!r}; it is one of {', '.join(DOCUMENT_DRAWINGS)}")
     natural = natural_drawing(form)

@@ -93,7 +93,7 @@ class GradedPool:
     seen: DocumentPool  # The pool as the measure sees it
     grades: np.ndarray  # float64[N, G+1], ``P(y = g)``
     cost: np.ndarray  # float64[N], λ; not read for documents that cannot change the estimate
-    per_query: float  # λ₀, the cost of opening a query; each round pays it again
+    per_query: float  # λ₀, the cost of opening a query
 
     @property
     def prices(self) -> Costs:

@@ -184,7 +184,8 @@ class TwoPhase:
     queries: Sample  # The queries that were opened, with their Π given what the documents of the other queries cost
     drawn: np.ndarray  # bool[N], which documents are to be judged
     spent: float  # What judging the drawn documents costs
-    priority: np.ndarray | None = None  # float64[N], by which documents come one after the other, smallest first
+    # float64[N], by which documents come one after the other, smallest first; from the top, the numbers of queries
+    priority: np.ndarray | None = None
 
     def among(self, documents: np.ndarray) -> TwoPhase:
         """What was drawn of some documents, in increasing order."""

@@ -115,6 +115,11 @@ class Succession:
         spent = float(self.spent[count - 1]) if count else 0.0
         return TwoPhase(design, Sample.once(design.opening), drawn, spent, self.priority)
 
+    def parts(self, budget: float, number: int) -> list[TwoPhase]:
+        """What equal shares of a budget pay for: one of them, two, and so on up to all."""
+        limit = min(budget, float(self.spent[-1]))
+        return [self.first(self.within(limit * part / number)) for part in range(1, number + 1)]
+
     def drawn_to(self, budget: float) -> TwoPhase:
         """Documents in the order in which they come, until the next would overspend.
 
@@ -131,4 +136,6 @@ class Succession:
 
 def succession_of(sample: TwoPhase, prices: Costs) -> Succession | None:
     """The order that a sample was drawn in; None if its documents did not come one after the other."""
-    return None if sample.priority is None else Succession(sample.design, sample.priority, prices)
+    if sample.design.nested or sample.priority is None:
+        return None
+    return Succession(sample.design, sample.priority, prices)

@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from pt_active.sampling.chances import UNIFORM, within_budget
-from pt_active.sampling.draws import pays_for_all, priorities
+from pt_active.sampling.draws import priorities
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.successive import Succession, priorities_of
 
 _ROUNDING = 1e-9  # Share of an excess below which a difference of costs is rounding
 _SAME = 1e-12  # Probabilities that differ by less than this share are equal but for rounding
+
+_STEP = (np.sqrt(5) - 1) / 2
+"""Multiples of the golden ratio, modulo 1, are spread evenly however many there are."""
 
 
 def draw_documents(
@@ -27,49 +30,72 @@ def draw_documents(
     The clock, float64[N], is that of documents that come one after the other; it is drawn if left out.
     """
     if design.nested:
-        return _from_the_top(design, prices, budget, rng)
+        nothing = replace(design, opening=np.zeros(prices.queries))
+        none = np.zeros(len(design.inclusion), dtype=bool)
+        return deeper(TwoPhase(nothing, Sample.once(nothing.opening), none, 0.0), nothing, design, prices, budget, rng)
     clock = rng.exponential(size=len(design.inclusion)) if clock is None else clock
     return Succession(design, priorities_of(design, clock), prices).drawn_to(budget)
 
 
-def _from_the_top(design: DocumentDesign, prices: Costs, budget: float, rng: np.random.Generator) -> TwoPhase:
-    """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out."""
+def deeper(
+    before: TwoPhase,
+    planned: DocumentDesign,
+    design: DocumentDesign,
+    prices: Costs,
+    budget: float,
+    rng: np.random.Generator,
+) -> TwoPhase:
+    """Go on from a sample from the top, by the larger probabilities of another design, to a larger budget in all.
+
+    The number of each query is drawn again among those with which the sample before would have been the same. What
+    exceeds the budget is cut off from one query, or from several, but not from what was drawn before.
+
+    Args:
+        before: The sample that goes on; it has no documents at first.
+        planned: The design of that sample before it met its budget.
+        design: The design of the larger one.
+        prices: What documents cost.
+        budget: Of both together.
+        rng: Source of randomness.
+    """
     dearest = prices.overhead + float(prices.sums(design.order, prices.cost[design.order]).max())
     if not within_budget(np.array(dearest), budget):
         raise ValueError(
             f"budget {budget:g} may not pay for the documents drawn in one query, which can cost {dearest:.4g}; "
             "raise the budget, or cut the ranking depth"
         )
-    query, number = prices.every, depth_numbers(design, prices, rng)
-    drawn, opening = number[query] < design.chance(query), np.where(number < design.opening, design.opening, 0.0)
-    price = prices.spent(drawn)
-    if not pays_for_all(budget, price):
-        cut = cut_to_budget(design, prices, drawn, float(price.sum()) - budget, rng)
-        if cut is None:
-            # Not by exponential clocks: a certain query must come, unless chance puts the cost above the budget.
-            queries = next(priorities((opening > 0).astype(float), price, [budget], 1, rng, UNIFORM)).first
-            opening[queries.rows] *= queries.expected
-            opening[~np.isin(np.arange(prices.queries), queries.rows)] = 0.0
-            drawn &= opening[query] > 0
-        else:
-            kept, drawn = cut
-            design = replace(design, inclusion=design.inclusion * kept)
-        price = prices.spent(drawn)
-    return TwoPhase(design, Sample.once(opening), drawn, float(price.sum()))
+    query, low, high = prices.every, np.zeros(prices.queries), np.ones(prices.queries)
+    if before.priority is not None:
+        chance, number = planned.chance(query), before.priority
+        np.maximum.at(low, query, np.where(chance <= number, chance, 0.0))
+        np.minimum.at(high, query, np.where(chance > number, chance, 1.0))
+    numbers = depth_numbers(design, prices, rng, low, high)
+    drawn = numbers[query] < design.chance(query)
+    excess = float(prices.spent(drawn).sum()) - budget
+    if not within_budget(np.array(budget + excess), budget):
+        kept, drawn = cut_to_budget(design, prices, before.drawn, drawn, excess, rng)
+        design = replace(design, inclusion=design.inclusion * kept)
+    opened = Sample.once(np.where(numbers < design.opening, design.opening, 0.0))
+    return TwoPhase(design, opened, drawn, float(prices.spent(drawn).sum()), numbers[query])
 
 
-def depth_numbers(design: DocumentDesign, prices: Costs, rng: np.random.Generator) -> np.ndarray:
-    """Uniform numbers, float64[m], at a nearly fixed cost: a document is judged if its ``Π π`` is above its query's."""
+def depth_numbers(
+    design: DocumentDesign, prices: Costs, rng: np.random.Generator, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Uniform numbers between bounds, float64[m] each, at a nearly fixed cost.
+
+    A document is judged if its ``Π π`` is above the number of its query.
+    """
     from pt_active.sampling._kernels import even_parts
 
-    owner, end, length, cost = _parts(design, prices)
+    owner, end, length, cost = _parts(design, prices, low, high)
     key = rng.integers(0, np.iinfo(np.uint64).max, prices.queries, dtype=np.uint64, endpoint=True)
     chosen = even_parts(np.searchsorted(owner, np.arange(prices.queries + 1)), length, cost, key)
     return np.asarray(end[chosen] - (1 - rng.random(len(chosen))) * length[chosen])
 
 
-def _parts(design: DocumentDesign, prices: Costs) -> tuple[np.ndarray, ...]:
-    """Parts of the range of each query's uniform number in which the same documents are judged: query, end, length.
+def _parts(design: DocumentDesign, prices: Costs, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Parts of the range of each query's number in which the same documents are judged: query, end, length.
 
     The last number of a part, float64[P], is what the query costs in it.
     """
@@ -79,35 +105,79 @@ def _parts(design: DocumentDesign, prices: Costs) -> tuple[np.ndarray, ...]:
     # From the deepest document of each query to the top, and last the part in which nothing is judged.
     owner, end = np.r_[query, np.arange(m)], np.r_[design.chance(prices.every)[design.order], np.ones(m)]
     place = np.lexsort([np.r_[-np.arange(len(query)), np.ones(m)], owner])
-    owner, end, total = owner[place], end[place], np.r_[deep, np.zeros(m)][place]
-    kept = _lengths(owner, end) > _SAME * end  # documents that are equally probable but for rounding share a part
+    owner, total = owner[place], np.r_[deep, np.zeros(m)][place]
+    end = np.clip(end[place], low[owner], high[owner])
+    kept = _lengths(owner, end, low) > _SAME * end  # documents that are equally probable but for rounding share a part
     owner, end, total = owner[kept], end[kept], total[kept]
-    return owner, end, _lengths(owner, end), total
+    return owner, end, _lengths(owner, end, low), total
 
 
-def _lengths(owner: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The lengths of parts that end so and begin where the one before ends, or at 0 in each query."""
-    return end - np.where(np.r_[True, owner[1:] != owner[:-1]], 0.0, np.r_[0.0, end[:-1]])
+def _lengths(owner: np.ndarray, end: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """The lengths of parts that end so and begin where the one before ends, or at the lower bound of each query."""
+    return end - np.where(np.r_[True, owner[1:] != owner[:-1]], low[owner], np.r_[0.0, end[:-1]])
 
 
 def cut_to_budget(
-    design: DocumentDesign, prices: Costs, drawn: np.ndarray, excess: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Cut one query judged from the top, drawn among those whose depths allow it; probabilities stay exact."""
+    design: DocumentDesign,
+    prices: Costs,
+    before: np.ndarray,
+    drawn: np.ndarray,
+    excess: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cut what is drawn, bool[N], and was not before, so that it costs less by an excess.
+
+    One query is cut, drawn among those whose new documents allow it; if fewer than two do, all new documents of some.
+
+    Returns:
+        The probability of each document to stay, float64[N], given what was drawn, and which stay, bool[N].
+    """
     order = design.order[drawn[design.order]]
     query, price = prices.query(order), prices.of(order)
-    before = np.cumsum(price) - price
-    before -= before[np.searchsorted(query, query)]
-    total = prices.sums(order, price)
-    dear = total >= excess * (1 - _ROUNDING)
-    beyond = dear[query] & (before + price > (total[query] - excess) + _ROUNDING * excess)
+    deep = np.cumsum(price) - price
+    deep -= deep[np.searchsorted(query, query)]
+    total, new = prices.sums(order, price), prices.sums(order, price * ~before[order])
+    dear = new >= excess * (1 - _ROUNDING)
+    beyond = dear[query] & (deep + price > (total[query] - excess) + _ROUNDING * excess)
     certain = design.opening[query] * design.inclusion[order] >= 1
     spared = dear & (np.bincount(query[beyond & certain], minlength=len(dear)) == 0)
     can = np.flatnonzero(spared if spared.sum() >= 2 else dear)
-    if len(can) < 2:
-        return None
-    beyond &= np.isin(query, can)
     chance, stays = np.ones(len(drawn)), drawn.copy()
+    if len(can) < 2:
+        # Not by exponential clocks: a certain query must come, unless chance puts the cost above the budget.
+        left = float(new.sum()) - excess
+        if not within_budget(new.max(), left):
+            raise ValueError(f"{left:.4g} more may not pay for the new documents of one query; raise the budget")
+        some = next(priorities((new > 0).astype(float), new, [left], 1, rng, UNIFORM)).first
+        beyond, share = ~before[order], np.ones(len(new))
+        share[some.rows] = some.expected
+        chance[order[beyond]] = share[query[beyond]]
+        stays[order[beyond & ~np.isin(query, some.rows)]] = False
+        return chance, stays
+    beyond &= np.isin(query, can)
     chance[order[beyond]] = 1 - 1 / len(can)
     stays[order[beyond & (query == rng.choice(can))]] = False
     return chance, stays
+
+
+def parts_by_queries(sample: TwoPhase, prices: Costs, number: int, rng: np.random.Generator) -> list[TwoPhase]:
+    """What comes first of a sample from the top: one of K parts, two, and so on up to all [theory 19].
+
+    Given the sample, each of its queries is in the first k parts with probability ``k/K``, and each part has its share
+    of the costs. So the first parts are a sample of the same kind with smaller probabilities, and given the whole
+    sample the mean of their estimate is that of the whole. The sample must not depend on the source of randomness.
+    """
+    turn, cost = rng.permutation(prices.queries), prices.spent(sample.drawn)
+    opened = np.unique(prices.every[sample.drawn])
+    units = opened[np.lexsort([turn[opened], cost[opened]])]
+    place = np.full(prices.queries, np.inf)
+    place[units] = (rng.random() + _STEP * np.arange(len(units))) % 1
+    parts = []
+    for share in np.arange(1, number) / number:
+        drawn = sample.drawn & (place < share)[prices.every]
+        design = replace(sample.design, opening=sample.design.opening * share)
+        queries = Sample.once(np.where(place < share, sample.opening * share, 0.0))
+        parts.append(
+            replace(sample, design=design, queries=queries, drawn=drawn, spent=float(cost[place < share].sum()))
+        )
+    return [*parts, sample]

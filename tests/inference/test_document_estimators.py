@@ -12,14 +12,13 @@ from pt_active.inference.documents import (
     FOLDS,
     DocumentEstimate,
     cautious_variance,
-    combined,
     document_estimate,
     expected_variance,
     predicted,
     widened,
 )
 from pt_active.inference.residuals import COMMON_SHARE
-from pt_active.inference.rounds import draw_round, estimate_rounds, pool_sizes, round_weights
+from pt_active.inference.rounds import drawn_by, pool_sizes
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
@@ -206,26 +205,11 @@ def test_degrees_of_freedom_and_effective_documents():
     assert found.n_effective == pytest.approx(influence.sum() ** 2 / (influence**2).sum())
 
 
-def test_rounds_are_added_up():
-    first, second = (
-        DocumentEstimate(1.0, 0.2, 0.3, 8.0, 5.0, np.array([0.5, 1.5])),
-        DocumentEstimate(2.0, 0.1, 0.3, 0.0, 3.0, np.array([2.0, 2.0])),
-    )
-    found = combined([first, second, DocumentEstimate(9.0, 9, 9, 9, 9, np.full(2, 9.0))], np.array([0.25, 0.75, 0.0]))
-    assert found.value == pytest.approx(1.75)
-    assert found.variance == pytest.approx(0.25**2 * 0.5 + 0.75**2 * 0.4)
-    a, b = 0.25**2 * 0.5, 0.75**2 * 0.4
-    assert found.degrees_of_freedom == pytest.approx((a + b) ** 2 / (a**2 / 8 + b**2 / 1))
-    assert found.n_effective == 8
-    np.testing.assert_allclose(found.of_query, [0.25 * 0.5 + 0.75 * 2, 0.25 * 1.5 + 0.75 * 2])
-    assert combined([second], np.ones(1)) is second
-
-
 @pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
 def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, measure):
     pool, _ = labelled_documents(measure)
     settings = RoundSettings("successive" if measure == "DCG@5" else "depth")
-    drawn = draw_round(pool.graded, settings, 40.0, np.random.default_rng(0))
+    drawn = drawn_by(pool_sizes(pool.graded, settings), pool.graded, settings, 40.0, np.random.default_rng(0))
     variables = Variables.of(pool.graded.seen.form, pool.graded.grades)
     cautious = cautious_variance(pool.graded.seen, drawn.sample, variables, DIFFERENCE)
     gain = pool_sizes(pool.graded, settings).gain
@@ -239,31 +223,6 @@ def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, m
         assert widened(DocumentEstimate(0.5, shown, 2 * shown, degrees, 9.0, np.zeros(1)), cautious).cautious == 0
     nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0, np.zeros(1))
     assert widened(nothing, cautious) is nothing
-
-
-def test_weights_are_known_before_a_round_is_drawn(labelled_documents):
-    pool, _ = labelled_documents("DCG@5")
-    settings = RoundSettings("successive")
-    first, again = (draw_round(pool.graded, settings, 40.0, np.random.default_rng(seed)) for seed in (1, 2))
-    assert first.expected == again.expected
-    dear = draw_round(pool.graded, settings, 120.0, np.random.default_rng(3))
-    weights = round_weights([first, dear])
-    assert weights.sum() == pytest.approx(1)
-    assert weights[1] / weights[0] == pytest.approx(first.expected / dear.expected)
-
-
-def test_a_round_that_judges_the_rest_decides_alone(labelled_documents):
-    pool, _ = labelled_documents("ERR@5")
-    settings = RoundSettings("depth")
-    first = draw_round(pool.graded, settings, 40.0, np.random.default_rng(1))
-    known = np.where(first.sample.drawn, pool.label, -1)
-    rest = draw_round(pool.graded, settings, 1e6, np.random.default_rng(2))
-    assert rest.expected == 0
-    np.testing.assert_array_equal(round_weights([first, rest]), [0, 1])
-    known = np.where(rest.sample.drawn, pool.label, known)
-    found = estimate_rounds(pool.graded.seen, [first, rest], known, DIFFERENCE, "regression")
-    assert found.value == pytest.approx(pool.truth, abs=1e-12)
-    assert found.standard_error == pytest.approx(0, abs=1e-12)
 
 
 def test_errors_in_common_cost_less_and_the_stated_variance_is_right():

@@ -91,16 +91,6 @@ def test_extensions_come_after_what_was_there(graded) -> None:
         assert [after.documents[after.place[d.qid, d.docno]].judges for d in before.documents] == doubled
 
 
-def test_a_block_ends_with_a_round_which_is_of_no_use_in_part(graded) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=70, level="document", design="depth", seed=5)
-    longer = plan.extend(50)
-    work = JudgingOrder.of(longer, block=1000)
-    for block, asked in zip(work.blocks, (plan, longer), strict=True):
-        documents = [work.documents[place] for query in block for place in query]
-        wanted = set(map(tuple, asked.assessments[["qid", "docno"]].to_numpy()))
-        assert {(each.qid, each.docno) for each in documents} == wanted
-
-
 def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 15, budget=10_000, seed=5, level="query")
     size = len(plan.assessments)

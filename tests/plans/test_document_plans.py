@@ -143,8 +143,8 @@ def test_rankers_that_came_later(plan, qrels, demo):
             plan.with_rankers(**runs)
 
 
-@pytest.mark.parametrize(("design", "rounds"), [("successive", (1, 1)), ("depth", (2, 3))])
-def test_plans_go_on_to_a_census(design, rounds, demo, graded, tmp_path):
+@pytest.mark.parametrize("design", ["successive", "depth"])
+def test_plans_go_on_to_a_census(design, demo, graded, tmp_path):
     plan = Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, design=design, level="document", seed=4)
     texts = pd.DataFrame({"docno": graded["docno"].unique()}).assign(text="words")
     qrels, second = demo.judge(plan.assessments), plan.extend(BUDGET, texts=texts)
@@ -155,13 +155,13 @@ def test_plans_go_on_to_a_census(design, rounds, demo, graded, tmp_path):
     assert not asked.duplicated(["qid", "docno"]).any()
     labels = pd.concat([qrels, demo.judge(second.assessments)])
     found = second.compare(labels)
-    assert (found.basis.n_rounds, found.basis.n_judged) == (rounds[0], len(labels))
+    assert found.basis.n_judged == len(labels)
     assert found.standard_error < plan.compare(qrels).standard_error
     census = third.compare(demo.judge(asked), first="production", second="candidate")
     assert census.difference == pytest.approx(true_difference(demo, graded, DCG @ 10), abs=1e-9)
-    assert (census.basis.n_rounds, census.standard_error) == (rounds[1], 0)
+    assert census.standard_error == 0
     assert census.note.partition("; only ")[0] == "everything that matters was judged, so there is no sampling error"
-    assert ("in round 3" in str(third)) == (design == "depth")
+    assert "more documents of" in str(third)
     with pytest.raises(ValueError, match="nothing is left that can change the estimate"):
         third.extend(10)
 

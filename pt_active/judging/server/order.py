@@ -95,9 +95,9 @@ def _seed_of(plan: str) -> int:
 
 
 def _asked_for(tables: PlanTables) -> pd.DataFrame:
-    """``qid, docno, round, unit, drawn``: what was drawn, in that order; a ``unit`` is of no use in part."""
+    """``qid, docno, unit, drawn``: what was drawn, in that order; a ``unit`` is of no use in part."""
     place = place_of(tables)
-    table = tables.pool.keys[["qid", "docno"]].assign(place=place, round=np.floor(place) if tables.rounds else 0.0)
+    table = tables.pool.keys[["qid", "docno"]].assign(place=place)
     table = with_string_ids(table[wanted_documents(tables) & np.isfinite(place)])
     table = table.sort_values(["place", "qid", "docno"], kind="stable", ignore_index=True)
     unit = table.groupby(["place", "qid"], sort=False).ngroup()
@@ -105,15 +105,15 @@ def _asked_for(tables: PlanTables) -> pd.DataFrame:
 
 
 def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
-    """int64[N], the block of each document: it ends when it has enough, whole units, and with a round."""
-    units = table.groupby("unit", sort=False)["round"].agg(["first", "size"])
-    block, inside, before, blocks = 0, 0, units["first"].iloc[0], []
-    for number, documents in units.itertuples(index=False, name=None):
-        if number != before or inside >= size:
-            block, inside, before = block + 1, 0, number
+    """int64[N], the block of each document: it ends when it has enough, whole units."""
+    units = table.groupby("unit", sort=False).size().to_numpy()
+    block, inside, blocks = 0, 0, []
+    for documents in units:
+        if inside >= size:
+            block, inside = block + 1, 0
         inside += documents
         blocks.append(block)
-    return np.repeat(blocks, units["size"])
+    return np.repeat(blocks, units)
 
 
 def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:

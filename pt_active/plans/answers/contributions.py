@@ -135,7 +135,7 @@ def slices_of(labelled: LabelledPlan, column: str, pair: tuple[int, int] | None,
         share = float(pool.query_weight[rows].sum())
         judged, suited = labelled.within(rows, share, how) if share > 0 else None, how
         few = judged is not None and judged.basis.n_effective < MIN_REGRESSION_DRAWS
-        if few and not labelled.tables.rounds and estimator_named(how.estimator).fitted > 1:
+        if few and labelled.tables.documents is None and estimator_named(how.estimator).fitted > 1:
             suited = replace(how, estimator="snis")
         results = () if judged is None else tuple(judged.result(each, suited) for each in contrasts)
         groups.append(Slice(column, value, len(rows), share, results))

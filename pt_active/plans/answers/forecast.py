@@ -21,7 +21,7 @@ from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve, ExpectedError
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import clustered
-from pt_active.plans.making.documents import round_settings
+from pt_active.plans.making.documents import document_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import LevelChoice, PlanArguments
 from pt_active.plans.making.pool import Pool, graded_pool
@@ -73,7 +73,7 @@ class Forecast:
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:
             raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
-        settings = {arguments.design: round_settings(arguments, pool.names)}
+        settings = {arguments.design: document_settings(arguments, pool.names)}
         return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
 
     @cached_property

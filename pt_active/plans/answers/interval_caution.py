@@ -14,10 +14,10 @@ from pt_active.sampling.drawings import can_serve_singles
 
 def interval_caution(tables: PlanTables) -> str:
     """The caution that an interval of the plan is to expect from the number of its draws; empty if there is none."""
-    if tables.manifest.census or len(tables.rounds) > 1:
+    if tables.manifest.census:
         return ""
-    if tables.rounds:
-        sample = tables.rounds[0].sample
+    if tables.documents:
+        sample = tables.documents.sample
         unit = SAMPLED["query" if sample.design.nested else "document"]  # Labels from the top of a query err together
         opened = len(np.unique(tables.pool.query_of_document[sample.drawn]))
         degrees = float(opened if sample.design.nested else sample.drawn.sum()) - 1
@@ -36,9 +36,9 @@ def interval_caution(tables: PlanTables) -> str:
 def single_rankers_caution(tables: PlanTables) -> str:
     """The caution that single rankers may have no interval, if documents that matter to them alone are never judged."""
     pool, design = tables.pool, tables.manifest.arguments.design
-    if not tables.rounds or len(pool.names) == 1 or tables.manifest.later_rankers:
+    if tables.documents is None or len(pool.names) == 1 or tables.manifest.later_rankers:
         return ""
-    never = np.all([each.sample.design.inclusion == 0 for each in tables.rounds], axis=0)
+    never = tables.documents.sample.design.inclusion == 0
     served = can_serve_singles(seen_by(tables.measure, pool).form, design)
     if served or not (never & pool.seen(tables.measure)).any():
         return ""

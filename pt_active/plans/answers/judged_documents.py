@@ -1,9 +1,9 @@
-"""What do labels say about drawn documents, of one round or several [theory 9]?"""
+"""What do labels say about drawn documents [theory 9]?"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -18,13 +18,11 @@ from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
 from pt_active.inference.residuals import coefficients, query_residuals
 from pt_active.inference.rounds import (
-    Round,
-    RoundLabels,
+    DrawnDocuments,
+    LabelsRead,
     estimate_labels,
-    judged_before,
     label_changes,
-    round_labels,
-    round_weights,
+    labels_read,
 )
 from pt_active.inference.surprises import MAX_MISFIT, OWN_CLASSES, misfit_in_words
 from pt_active.inference.ties import is_rounding
@@ -32,12 +30,13 @@ from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
 from pt_active.plans.answers.judged_queries import REPLAY_SEED
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import label_calibration, round_chance
+from pt_active.plans.making.labelled import label_calibration
 from pt_active.plans.making.pool import seen_by
 from pt_active.sampling.document_designs import influence_of
 from pt_active.sampling.documents import Variables
 from pt_active.sampling.drawings import SURPRISES
 from pt_active.sampling.revealed import RevealedPool
+from pt_active.sampling.sample import TwoPhase
 
 _NOTED_UNREACHED_SHARE = 0.01
 """Above this share of the model's variance in documents that could never be drawn, an estimate has a caution."""
@@ -60,7 +59,7 @@ class JudgedDocuments(Judged):
     """Drawn documents with their labels."""
 
     pool: DocumentPool
-    rounds: Sequence[Round]
+    drawn: DrawnDocuments
     grades: np.ndarray  # float64[N, G+1]
     label: np.ndarray  # int64[N]
     by_name: np.ndarray  # int64[N], their order by names
@@ -69,7 +68,7 @@ class JudgedDocuments(Judged):
     changed: dict[tuple[str, bytes], np.ndarray] = field(
         default_factory=dict, repr=False, compare=False
     )  # by estimator
-    read: dict[str, list[RoundLabels]] = field(default_factory=dict, repr=False, compare=False)  # by estimator
+    read: dict[str, LabelsRead] = field(default_factory=dict, repr=False, compare=False)  # by estimator
 
     def measured(self, contrast: Contrast, how: How) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
@@ -117,28 +116,19 @@ class JudgedDocuments(Judged):
         seen, involved = self.pool.involved(weights)
         if isinstance(seen, RevealedPool):
             return self, weights
-        documents = np.flatnonzero(seen.reached | judged_before(self.rounds))
-        rounds = [each.among(documents) for each in self._summed]
+        documents = np.flatnonzero(seen.reached | self.drawn.sample.drawn)
+        drawn, pool = self.drawn.among(documents, self.pool.query), seen.among(documents)
         grades, label = self.grades[documents], self.label[documents]
-        pool = seen.among(documents)
-        return replace(self, pool=pool, rounds=rounds, grades=grades, label=label), involved
+        return replace(self, pool=pool, drawn=drawn, grades=grades, label=label), involved
 
-    @cached_property
-    def _summed(self) -> list[Round]:
-        return [each.summed(self.pool.query) for each in self.rounds]
-
-    def shares_of_rounds(self, contrast: np.ndarray, estimator: str) -> Iterator[tuple[float, RoundLabels]]:
-        """The weight of each round, and its labels as an estimator reads them."""
-        return zip(round_weights(self.rounds), self._labels(contrast, estimator), strict=True)
-
-    def _labels(self, contrast: np.ndarray, estimator: str) -> list[RoundLabels]:
-        """The labels of each round as an estimator reads them; those of nDCG and AP are the same for all contrasts."""
+    def labels_as(self, estimator: str, contrast: np.ndarray) -> LabelsRead:
+        """The labels as an estimator reads them; those of nDCG and AP are the same for all contrasts."""
         if estimator not in self.read or not isinstance(self.pool, RevealedPool):
-            self.read[estimator] = list(round_labels(self.pool, self.rounds, self.label, contrast, estimator))
+            self.read[estimator] = labels_read(self.pool, self.drawn, self.label, contrast, estimator)
         return self.read[estimator]
 
     def _estimated(self, weights: np.ndarray, estimator: str) -> DocumentEstimate:
-        return estimate_labels(self._labels(weights, estimator), round_weights(self.rounds), weights)
+        return estimate_labels(self.labels_as(estimator, weights), weights)
 
     def shown_of(self, contrasts: Sequence[np.ndarray], estimator: str) -> list[ErrorShown]:
         """What labels show of the errors of contrasts, float64[k] each; estimated once."""
@@ -150,7 +140,7 @@ class JudgedDocuments(Judged):
 
     def changes(self, contrast: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
         """float64[N, G+1], how far an estimate of nDCG or AP moves with other labels, bool[N, G+1]."""
-        if len(contrast) <= OWN_CLASSES and not all(each.sample.design.nested for each in self.rounds):
+        if len(contrast) <= OWN_CLASSES and not self.drawn.sample.design.nested:
             return self._changes(contrast[None], estimator, others)[0]
         key = estimator, others.tobytes()
         if key not in self.changed:  # The change of a contrast is the sum of those of its rankers.
@@ -159,63 +149,46 @@ class JudgedDocuments(Judged):
         return np.tensordot(contrast[used], self.changed[key][used], 1)
 
     def _changes(self, contrasts: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
-        rounds = self.shares_of_rounds(contrasts[0], estimator)
-        return np.sum([share * label_changes(each, contrasts, others) for share, each in rounds], axis=0)
+        return label_changes(self.labels_as(estimator, contrasts[0]), contrasts, others)
 
-    def pull_of_round(self, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
-        """float64[N], how much the error of each document that a round drew counts, and 0 for all others."""
+    def pull(self, each: LabelsRead, contrast: np.ndarray) -> np.ndarray:
+        """float64[N], how much the error of each drawn document counts, and 0 for all others."""
         seen, opening = self.pool, each.sample.opening[self.pool.query]
         slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
         counted = coefficients(seen.query, each.sample, slope, each.share)
         return ratio_or_zero(counted, opening)
 
     def _replays(self, weights: np.ndarray, how: How) -> DocumentReplays | None:
-        """Samples like this one; of several rounds, like that of largest weight.
-
-        None if nothing is left to chance, or if the design cannot be replayed.
-        """
-        if self.basis.census or not can_be_replayed(self.pool, self.rounds[0].sample.design):
+        """Samples like this one; None if nothing is left to chance, or if the design cannot be replayed."""
+        sample = self.drawn.sample
+        if self.basis.census or not can_be_replayed(self.pool, sample.design):
             return None
-        place = int(np.argmax(round_weights(self.rounds)))
         if "redraws" not in self.kept:
-            self.kept["redraws"] = self._redraws(self.rounds[place])
+            # With labels from the model as the labels correct it.
+            chance = np.where(sample.drawn, sample.chance(self.pool.query), 1.0)
+            grades = rescaled_grades(self.drawn.grades, self.label, 1 / chance)
+            self.kept["redraws"] = Redraws(self.pool.query, sample.design, grades, self.by_name)
         redraws, values = self.kept["redraws"], self.pool.form.values
-        expected = (self.rounds[place] if how.estimator == "difference" else redraws).grades @ values
+        expected = (self.drawn if how.estimator == "difference" else redraws).grades @ values
         stands_for = np.zeros_like(expected) if how.estimator == "ht" else expected
         return DocumentReplays(*self.pool.involved(weights), redraws, stands_for)
 
-    def _redraws(self, main: Round) -> Redraws:
-        """Samples like that of a round, with labels from its model as all labels correct it."""
-        chance = np.ones(len(self.label))
-        for each in self.rounds:
-            chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
-        grades = rescaled_grades(main.grades, self.label, 1 / chance)
-        return Redraws(self.pool.query, main.sample.design, grades, self.by_name)
-
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """The model's variance in documents that could never be drawn, as a share of the whole and as it is."""
-        possible, known = np.ones(len(self.label), dtype=bool), np.zeros(len(self.label), dtype=bool)
-        for each in self.rounds:
-            possible &= known | (each.sample.design.inclusion > 0)
-            known |= each.sample.drawn
+        possible = self.drawn.sample.design.inclusion > 0
         if possible.all():
             return 0.0, 0.0
         variance = self._expected_variance(contrast, possible)
         return _share(float(variance[~possible].sum()), float(variance.sum()))
 
     def _certain(self, contrast: np.ndarray) -> bool:
-        """Whether a round left no document to chance that can change a contrast."""
-        known = np.zeros(len(self.label), dtype=bool)
+        """Whether no document is left to chance that can change a contrast."""
         if isinstance(self.pool, RevealedPool):
             matters = (self.pool.differs(contrast) & (self.pool.weight > 0))[self.pool.query]
         else:
             gradient = self.pool.gradients(Variables.of(self.pool.form, self.grades).mean)
             matters = influence_of(self.pool, gradient)[0] > 0
-        for each in self.rounds:
-            if (known | (each.sample.chance(self.pool.query) >= 1))[matters].all():
-                return True
-            known |= each.sample.drawn
-        return False
+        return bool((self.drawn.sample.chance(self.pool.query) >= 1)[matters].all())
 
     def _expected_variance(self, contrast: np.ndarray, possible: np.ndarray) -> np.ndarray:
         """float64[N], the model's variance that each document brings; all that can be drawn become known first."""
@@ -256,18 +229,18 @@ def _share(part: float, total: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class DocumentPlan(LabelledPlan):
-    """A plan that drew documents in rounds, with its labels."""
+    """A plan that drew documents, with its labels."""
 
     def _made(self, how: How) -> JudgedDocuments:
-        tables = self.tables
-        return judged_documents(tables, tables.rounds, self.label, how, self.strays)
+        assert self.tables.documents is not None
+        return judged_documents(self.tables, self.tables.documents, self.label, how, self.strays)
 
     def within(self, rows: np.ndarray, share: float, how: How) -> JudgedDocuments | None:
         """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""
         whole = self.judged(how)
         pool, qids = whole.pool, set(self.tables.pool.qids[rows])
         inside = np.isin(np.arange(len(pool.weight)), rows)
-        drawn = judged_before(whole.rounds) & inside[pool.query]
+        drawn = whole.drawn.sample.drawn & inside[pool.query]
         if not (drawn & (whole.label >= 0)).any():
             return None
         missing = tuple(each for each in whole.basis.missing if each[0] in qids)
@@ -285,16 +258,13 @@ class DocumentPlan(LabelledPlan):
     def parts(self, contrast: np.ndarray, how: How) -> Parts:
         """An estimate taken apart, with the expectations after its correction of the model."""
         judged = self.judged(how)
-        seen, size = judged.pool, len(judged.label)
-        base, step, effect, weight = 0.0, np.zeros(len(seen.weight)), np.zeros(size), np.zeros(size)
-        for share, each in judged.shares_of_rounds(contrast, how.estimator):
-            seen, opening = each.seen, each.sample.opening
-            base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
-            counts = share * ratio_or_zero(seen.weight, opening)
-            residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
-            step += counts * residuals.step
-            effect += counts[seen.query] * residuals.terms
-            weight += counts[seen.query] * residuals.influence
+        each = judged.labels_as(how.estimator, contrast)
+        seen, opening = each.seen, each.sample.opening
+        base = float(seen.weight @ (seen.values(each.expected) @ contrast))
+        counts = ratio_or_zero(seen.weight, opening)
+        residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
+        step, effect = counts * residuals.step, counts[seen.query] * residuals.terms
+        weight = counts[seen.query] * residuals.influence
         total, labelled = weight.sum(), judged.label >= 0
         weight, use = weight / total if total > 0 else weight, labelled & (weight > 0)
         drawn = np.flatnonzero(np.bincount(seen.query[labelled], minlength=len(step)) > 0)
@@ -309,43 +279,44 @@ class DocumentPlan(LabelledPlan):
         judged = self.judged(how)
         if isinstance(judged.pool, RevealedPool):
             return judged.changes(contrast, how.estimator, others)
-        shares = judged.shares_of_rounds(contrast, how.estimator)
-        pull = np.sum([share * judged.pull_of_round(each, contrast) for share, each in shares], axis=0)
+        pull = judged.pull(judged.labels_as(how.estimator, contrast), contrast)
         values = judged.pool.form.values[: self.tables.pool.max_grade + 1]
         return np.asarray(pull[:, None] * (values - values[np.maximum(self.label, 0)][:, None]))
 
     @cached_property
     def chance(self) -> np.ndarray:
-        """float64[N], the probability that any round draws each drawn document; 0 for all others."""
-        return round_chance(self.tables.pool, self.tables.rounds)
+        """float64[N], the probability of each drawn document; 0 for all others."""
+        assert self.tables.documents is not None
+        return _chance(self.tables.pool.query_of_document, self.tables.documents.sample)
+
+
+def _chance(query: np.ndarray, sample: TwoPhase) -> np.ndarray:
+    return np.where(sample.drawn, sample.chance(query), 0.0)
 
 
 def judged_documents(
     tables: PlanTables,
-    rounds: Sequence[Round],
+    documents: DrawnDocuments,
     label: np.ndarray,
     how: How,
     strays: Strays = NO_STRAYS,
 ) -> JudgedDocuments:
-    """Join labels to the rounds that drew their documents.
+    """Join labels to the documents that were drawn.
 
     Shapes: label int64[N].
     """
-    pool = tables.pool
-    seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
-    by_surprises = rounds[0].sample.design.drawing == SURPRISES
-    nested = all(each.sample.design.nested for each in rounds)
+    pool, sample = tables.pool, documents.sample
+    seen, drawn, drawing, nested = seen_by(how.measure, pool), sample.drawn, sample.design.drawing, sample.design.nested
+    by_surprises = drawing == SURPRISES
     served_family = seen.form.family == "additive" or (by_surprises and isinstance(seen, RevealedPool))
     if not (nested or served_family):
-        drawing = rounds[0].sample.design.drawing
         served = "nDCG, AP and additive measures" if by_surprises else "additive measures"
         raise ValueError(
             f"{how.measure} cannot be estimated from this plan: labels of documents drawn by {drawing} serve {served}, "
             'such as DCG. Those of a plan with design="depth" serve every measure'
         )
-    line = label_calibration(pool, how.measure, label, round_chance(pool, rounds))
-    first = rounds[0].sample
-    otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ""
+    line = label_calibration(pool, how.measure, label, _chance(pool.query_of_document, sample))
+    otherwise = "" if nested else LOOK_SO_FAR
     unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise, strays=strays)
     label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
@@ -353,11 +324,10 @@ def judged_documents(
         n_draws=int(drawn.sum()),
         n_queries=len(np.unique(pool.query_of_document[drawn])),
         n_judged=int(drawn.sum()) - len(unlabelled),
-        census=any(each.certain for each in rounds),
+        census=documents.certain,
         missing=unlabelled,
         missing_policy=how.missing,
         level="document",
-        n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,
     )
-    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name, topics=pool.queries)
+    return JudgedDocuments(pool.names, basis, seen, documents, pool.grades, label, pool.by_name, topics=pool.queries)

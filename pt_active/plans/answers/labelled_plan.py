@@ -54,7 +54,7 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan:
 
 
 def _plan(tables: PlanTables) -> type[LabelledPlan]:
-    return DocumentPlan if tables.rounds else QueryPlan
+    return DocumentPlan if tables.documents else QueryPlan
 
 
 def plan_so_far(tables: PlanTables, label: np.ndarray) -> LabelledPlan:

@@ -1,10 +1,10 @@
-"""What is asked while labels come in, and what do looks show that count parts or rounds as a whole [theory 10, 19]?"""
+"""What is asked while labels come in, and what do looks show at parts or at the end of a sample [theory 10, 19]?"""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from itertools import accumulate, product
+from itertools import product
 
 import ir_measures.measures as irm
 import numpy as np
@@ -13,7 +13,7 @@ from pt_active.frames.checks import level, positive
 from pt_active.frames.qrels import check_policy
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
-from pt_active.inference.rounds import Round, judged_before
+from pt_active.inference.rounds import DrawnDocuments
 from pt_active.inference.stopping.looks import (
     ALWAYS,
     MIN_LABELS,
@@ -26,8 +26,9 @@ from pt_active.inference.stopping.looks import (
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
 from pt_active.plans.answers.sequence import UnitOrder, sequence_of
+from pt_active.plans.making.documents import expected_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.parts import in_parts, rounds_of_parts
+from pt_active.plans.making.parts import in_parts, parts_of_plan
 from pt_active.plans.making.queries import has_order
 from pt_active.relevance.measures import has_rank_form
 
@@ -50,7 +51,7 @@ def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
             "the plan was cut to what is judged, so a look at its end is one of many: ask the plan that was drawn, "
             f'after each of its parts, looks="{PLANNED}", or once all is judged'
         )
-    if looks == ALWAYS and tables.rounds and not has_order(tables):
+    if looks == ALWAYS and tables.documents and not has_order(tables):
         at_parts = f', after each of its parts looks="{PLANNED}"' if in_parts(tables) else ""
         other = ', or make a plan with design="successive"' if has_rank_form(tables.measure) else ""
         raise ValueError(
@@ -142,39 +143,40 @@ def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitOr
         return sequence_of(tables, label, question.measure, question.bridged)
     if in_parts(tables):
         return PartsInOrder(tables, label, question.bridged)
-    if has_order(tables) or not tables.rounds:
+    if has_order(tables) or tables.documents is None:
         return sequence_of(tables, label, tables.measure, bridged=False)
-    return Rounds(tables, label)
+    return WholeSample(tables, label)
 
 
-class Rounds(UnitOrder):
-    """Rounds of documents, which count in their order, once they are judged as a whole.
+class WholeSample(UnitOrder):
+    """A sample of documents that counts once it is judged as a whole.
 
     Attributes:
-        samples: The rounds that are judged with each.
+        samples: What is judged with each unit: the sample itself, or what its first parts are.
     """
 
-    unit = "round"
+    unit = "sample"
 
     def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool = False) -> None:
         self.samples = self._samples(tables)
-        so_far = np.array([judged_before(each) for each in self.samples])
+        so_far = np.array([each.sample.drawn for each in self.samples])
         ends, self.number = so_far.sum(axis=1), so_far.argmax(axis=0)
         order = np.flatnonzero(so_far[-1])
         order = order[np.argsort(self.number[order], kind="stable")]
-        spent = [sum(each.sample.spent for each in some) for some in self.samples]
+        spent = [each.sample.spent for each in self.samples]
         super().__init__(tables, label, bridged, order, ends, np.diff(spent, prepend=0.0), len(ends))
 
-    def _samples(self, tables: PlanTables) -> list[list[Round]]:
-        return list(accumulate([each] for each in tables.rounds))
+    def _samples(self, tables: PlanTables) -> list[DrawnDocuments]:
+        assert tables.documents is not None
+        return [tables.documents]
 
     def named(self, document: int) -> str:
-        """The round or part of a document, in words."""
+        """The sample or part of a document, in words."""
         return f"{self.unit} {self.number[document] + 1}"
 
 
-class PartsInOrder(Rounds):
-    """The parts of the only round of a plan, which are rounds of their own, with a look after each."""
+class PartsInOrder(WholeSample):
+    """The parts of a plan, of which the first ones are samples of their own, with a look after each."""
 
     unit = "part"
 
@@ -183,12 +185,14 @@ class PartsInOrder(Rounds):
         self._known: dict[tuple[int, int], JudgedDocuments] = {}
         self._found: dict[tuple[int, Contrast], np.ndarray] = {}
         # One unit of information is what the whole sample expects; it is infinite if all that matters is judged.
-        expected, unit = np.array([each.expected for (each,) in self.samples]), float(tables.rounds[0].expected)
+        expected, unit = np.array([each.expected for each in self.samples]), self.samples[-1].expected
         with np.errstate(divide="ignore"):
             self.time = (unit if unit > 0 else 1.0) / np.maximum(expected, 0.0)
 
-    def _samples(self, tables: PlanTables) -> list[list[Round]]:
-        return [[each] for each in rounds_of_parts(tables)]
+    def _samples(self, tables: PlanTables) -> list[DrawnDocuments]:
+        (whole,) = super()._samples(tables)
+        parts = parts_of_plan(tables)
+        return [replace(whole, sample=part, expected=expected_of(tables, part.design)) for part in parts]
 
     def _counting(self, bridged: bool) -> np.ndarray:
         """bool[T]; those with gaps, which lack labels although the next part has some, count with all that they may be.

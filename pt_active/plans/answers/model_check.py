@@ -23,7 +23,7 @@ from pt_active.showing.printed import Facts, Printed, printed
 class ModelCheck(Printed):
     """How well the grade model of a plan agrees with its weighted labels.
 
-    The model is checked on labels that it has not seen: the labels of each round against the grades of that round.
+    The model is checked on labels that it has not seen.
 
     Attributes:
         measure: The plan's measure.
@@ -52,7 +52,7 @@ class ModelCheck(Printed):
 
         Args:
             plan: Of queries or of documents.
-            qrels: Its labels so far, of all rounds.
+            qrels: Its labels so far, with those from before extensions.
             missing: What to do about a document without a label: ``"error"`` or ``"nonrelevant"``.
                 The check itself leaves such a document out.
 

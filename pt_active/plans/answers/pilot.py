@@ -129,10 +129,10 @@ class Pilot:
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
         """The variance of documents that the labels show over the one that the model expects; NaN if that is 0."""
         judged = self.judged
-        if not isinstance(judged, JudgedDocuments) or judged.rounds[0].sample.design.drawing != drawing:
+        if not isinstance(judged, JudgedDocuments) or judged.drawn.sample.design.drawing != drawing:
             return self._of_labels(gain)
         variances = [each.variance for each in judged.shown_of(self.contrasts, estimator)]
-        return optimism(judged.pool, judged.rounds, variances, gain)
+        return optimism(judged.pool, judged.drawn, variances, gain)
 
     def of_spread(self, expected: float, clusters: str | None) -> float:
         """The spread of queries that the labels show over the one that the model expects [theory 16]."""

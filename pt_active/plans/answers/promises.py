@@ -30,7 +30,7 @@ def assumptions_of(tables: PlanTables, measure: irm.Measure) -> tuple[str, ...]:
     if has_rank_form(measure):
         return ()
     assumed = ["documents outside the pool are not relevant"]
-    if tables.rounds and tables.rounds[0].sample.design.drawing == SURPRISES:
+    if tables.documents and tables.documents.sample.design.drawing == SURPRISES:
         assumed.append("the bias of single documents is small beside the error")
     return tuple(assumed)
 

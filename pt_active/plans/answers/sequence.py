@@ -9,7 +9,6 @@ from typing import Any
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
 from pt_active.inference.stopping.verdicts import Proof
@@ -194,7 +193,8 @@ class _Documents(UnitSequence):
 
     def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool) -> None:
         pool, arguments, cut = tables.pool, tables.manifest.arguments, tables.manifest.cut
-        sample = tables.rounds[0].sample
+        assert tables.documents is not None
+        sample = tables.documents.sample
         found = succession_of(sample, Costs(pool.indptr, pool.document_cost, arguments.per_query))
         if found is None:
             raise ValueError(f"the documents were drawn at once, by {arguments.design}: they have no order")
@@ -232,17 +232,17 @@ def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bri
     Raises:
         ValueError: If the plan has no successive order.
     """
-    return _Documents(tables, label, bridged) if tables.rounds else _Queries(tables, label, measure, bridged)
+    return _Documents(tables, label, bridged) if tables.documents else _Queries(tables, label, measure, bridged)
 
 
 def everything_of(tables: PlanTables) -> float:
     """What it costs to judge all that can change a result: the pool, or what is drawn and all else that counts."""
     made, pool = tables.manifest, tables.pool
-    if not tables.rounds:
+    if tables.documents is None:
         return float(made.pool_cost)
-    prices, drawn = Costs(pool.indptr, pool.document_cost, made.arguments.per_query), judged_before(tables.rounds)
-    spent = sum(each.sample.spent for each in tables.rounds)
-    return float(spent + (prices.spent(drawn | (gain_of(tables) > 0)) - prices.spent(drawn)).sum())
+    prices, sample = Costs(pool.indptr, pool.document_cost, made.arguments.per_query), tables.documents.sample
+    drawn = sample.drawn
+    return float(sample.spent + (prices.spent(drawn | (gain_of(tables) > 0)) - prices.spent(drawn)).sum())
 
 
 def query_units(

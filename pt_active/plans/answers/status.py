@@ -64,7 +64,7 @@ class Status(Printed):
         standard_error: The standard error of the estimate; NaN if it is not known.
         e_value: With ``looks="always"``, the largest evidence so far against no difference: how many times the stake
             bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
-        unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``part`` or ``round``.
+        unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``part`` or ``sample``.
         judged: How many units are judged and count; without a gap from the first one if no worst case is assumed.
         drawn: How many units the plan asks for.
         n_judged: The number of labels of these units.
@@ -342,7 +342,7 @@ class Status(Printed):
         return f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"
 
     def counted(self, number: int) -> str:
-        """A number of units in words: ``1 query``, ``3 rounds``."""
+        """A number of units in words: ``1 query``, ``3 parts``."""
         return how_many(self.unit, number)
 
     @property
@@ -451,7 +451,7 @@ class Status(Printed):
         if self.open:
             what = f"{self.counted(self.open)} not fully judged"
             facts.append(("open", f"{what}: the worst case is assumed, so the interval holds whatever the labels are"))
-            where = "of what is not fully judged, or of rounds after it"
+            where = "of what is not fully judged, or of what comes after it"
         else:
             where = f"from {self.waiting} on, which is not fully judged"
         if self.left_out:

@@ -24,15 +24,15 @@ from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, how_many, shown
 from pt_active.frames.progress import working
 from pt_active.frames.worklists import write_assessments
-from pt_active.inference.rounds import Round
+from pt_active.inference.rounds import DrawnDocuments
 from pt_active.plans.making.manifest import (
     FORMAT_VERSION,
     Counts,
+    DocumentsEntry,
     Manifest,
     PlanArguments,
     PlanSource,
     Provenance,
-    RoundEntry,
     digest,
     digest_of,
     from_json,
@@ -209,7 +209,7 @@ class PlanTables:
     queries: pd.DataFrame
     assessments: pd.DataFrame  # the documents that people judge: qid, docno (+ query, text), inclusion
     manifest: Manifest
-    rounds: tuple[Round, ...] = ()  # empty if whole queries are sampled
+    documents: DrawnDocuments | None = None  # None if whole queries are sampled
     # What each document adds to the expected variance, float64[N], computed when it is first needed.
     gain: list[np.ndarray] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -235,9 +235,9 @@ class PlanTables:
         queries: pd.DataFrame,
         assessments: pd.DataFrame,
         census: bool,
-        rounds: tuple[Round, ...] = (),
+        documents: DrawnDocuments | None = None,
     ) -> Self:
-        """A new plan, of queries or of one round of documents."""
+        """A new plan, of queries or of documents."""
         pool, topics, keys = source.pool, source.topics, assessments[["qid", "docno"]]
         draws = keys["qid"].map(queries.set_index("qid")["q_draws"]).astype("int64")
         manifest = Manifest(
@@ -248,50 +248,50 @@ class PlanTables:
             choice=source.choice,
             drawn=digest(keys.assign(draws=draws)),
         )
-        entries = tuple(RoundEntry.of(each, float(arguments.budget or 0)) for each in rounds)
-        return cls(pool, queries, assessments, manifest, rounds).counted(census, rounds=entries)
+        return cls(pool, queries, assessments, manifest, documents).counted(census)
 
     def counted(self, census: bool, **changes: Any) -> Self:
         """The plan with other entries in its manifest, which then counts what was drawn and what that costs."""
-        manifest, pool, draws = replace(self.manifest, **changes), self.pool, self.queries["q_draws"].to_numpy()
-        spent = sum(each.spent for each in manifest.rounds) if self.rounds else pool.query_cost[draws > 0].sum()
+        pool, draws = self.pool, self.queries["q_draws"].to_numpy()
+        entry = None if self.documents is None else DocumentsEntry.of(self.documents)
+        manifest = replace(self.manifest, documents=entry, **changes)
+        spent = entry.spent if entry else pool.query_cost[draws > 0].sum()
         sizes = len(self.queries), len(pool.docno), len(pool.names)
         counts = Counts(*sizes, int((draws > 0).sum()), int(draws.sum()), len(self.assessments))
         return replace(self, manifest=replace(manifest, counts=counts, spent=float(spent), census=census))
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        """The tables on disk: the pool, the queries, what people judge, and each round."""
+        """The tables on disk: the pool, the queries, what people judge, and which documents were drawn."""
         frames = {"documents": self.pool.document_frame(), "queries": self.queries, "assessments": self.assessments}
-        query = self.pool.query_of_document
-        return frames | {f"round_{number}": _round_frame(each, query) for number, each in enumerate(self.rounds, 1)}
+        if self.documents is None:
+            return frames
+        return frames | {"sample": _sample_frame(self.documents.sample, self.pool.query_of_document)}
 
     @classmethod
     def of_frames(cls, frames: dict[str, pd.DataFrame], values: dict[str, Any]) -> Self:
         """The content of the tables that `frames` made, and of the values of the manifest."""
         manifest: Manifest = from_json(Manifest, values)
-        pool, design = Pool.from_tables(frames["documents"], frames["queries"]), manifest.arguments.design
-        rounds = (_round_of(pool, frames[f"round_{n}"], design, each) for n, each in enumerate(manifest.rounds, 1))
-        return cls(pool, frames["queries"], frames["assessments"], manifest, tuple(rounds))
+        pool, drawn = Pool.from_tables(frames["documents"], frames["queries"]), None
+        if entry := manifest.documents:
+            sample = _sample_of(pool, frames["sample"], manifest.arguments.design, entry.spent)
+            drawn = DrawnDocuments(sample, pool.grades, entry.expected_variance, entry.budget)
+        return cls(pool, frames["queries"], frames["assessments"], manifest, drawn)
 
 
-def _round_frame(drawn: Round, query: np.ndarray) -> pd.DataFrame:
-    """A round as one row per document of the pool; ``query`` is int64[N], the query of each."""
-    sample, design = drawn.sample, drawn.sample.design
+def _sample_frame(sample: TwoPhase, query: np.ndarray) -> pd.DataFrame:
+    """A sample as one row per document of the pool; ``query`` is int64[N], the query of each."""
+    design = sample.design
     place = np.full(len(query), -1)
     place[design.order] = np.arange(len(design.order))
     columns = {"planned_opening": design.opening[query], "opening": sample.opening[query], "place": place}
-    columns |= {"inclusion": design.inclusion, "drawn": sample.drawn}
-    if sample.priority is not None and design.rate is not None:
-        columns |= {"rate": design.rate, "priority": sample.priority}
-    return pd.DataFrame(columns)
+    columns |= {"inclusion": design.inclusion, "drawn": sample.drawn, "priority": sample.priority}
+    return pd.DataFrame(columns if design.rate is None else columns | {"rate": design.rate})
 
 
-def _round_of(pool: Pool, frame: pd.DataFrame, design: str, entry: RoundEntry) -> Round:
-    """The round of a table that `_round_frame` made."""
+def _sample_of(pool: Pool, frame: pd.DataFrame, design: str, spent: float) -> TwoPhase:
+    """The sample of a table that `_sample_frame` made."""
     column = {str(name): values.to_numpy() for name, values in frame.items()}
     planned, opening = (column[name][pool.indptr[:-1]] for name in ("planned_opening", "opening"))
     order = np.argsort(column["place"], kind="stable")[np.count_nonzero(column["place"] < 0) :]
     drawn_from = DocumentDesign(design, order, planned, column["inclusion"], column.get("rate"))
-    opened, priority = Sample.once(opening), column.get("priority")
-    sample = TwoPhase(drawn_from, opened, column["drawn"], entry.spent, priority)
-    return Round(sample, pool.grades, entry.expected_variance)
+    return TwoPhase(drawn_from, Sample.once(opening), column["drawn"], spent, column["priority"])

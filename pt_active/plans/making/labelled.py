@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
@@ -17,7 +15,6 @@ from pt_active.frames.qrels import (
 )
 from pt_active.frames.strays import not_found
 from pt_active.inference.calibration import Calibration, calibration
-from pt_active.inference.rounds import Round, judged_before
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
@@ -115,13 +112,3 @@ def judged_values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np
     rows = np.sort(order)
     labels = label[np.isin(pool.query_of_document, rows)]
     return measured_values(pool.select(rows), measure, labels)[np.searchsorted(rows, order)]
-
-
-def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
-    """float64[N], the probability that any of the rounds draws a document, of those that were drawn; 0 elsewhere."""
-    query, never = pool.query_of_document, np.ones(len(pool.docno))
-    for each in rounds:
-        # A sample has no probability of a document whose query it did not open; its design has.
-        sample = each.sample
-        never *= 1 - np.where(sample.drawn, sample.chance(query), sample.design.chance(query))
-    return np.where(judged_before(rounds), 1 - never, 0.0)

@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
-from pt_active.inference.rounds import Round
+from pt_active.inference.rounds import DrawnDocuments
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.sampling.pools import GradedPool
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 """Version of the files on disk; what is kept in another one is refused, so that it is not misread."""
 
 
@@ -115,19 +115,18 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class RoundEntry:
-    """The record of a round of documents."""
+class DocumentsEntry:
+    """The record of drawn documents."""
 
-    budget: float
+    budget: float  # with all extensions
     spent: float
-    assessments: int  # the number of documents that it drew
-    expected_variance: float  # of its estimate, under the grade model
+    assessments: int  # the number of documents
+    expected_variance: float  # of the estimate, under the grade model
 
     @classmethod
-    def of(cls, drawn: Round, budget: float) -> Self:
-        """The record of a round that was drawn to a budget."""
-        sample = drawn.sample
-        return cls(budget, sample.spent, int(sample.drawn.sum()), drawn.expected)
+    def of(cls, drawn: DrawnDocuments) -> Self:
+        """The record of documents."""
+        return cls(drawn.budget, drawn.sample.spent, int(drawn.sample.drawn.sum()), drawn.expected)
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ class ExtensionEntry:
 
 @dataclass(frozen=True)
 class Cut:
-    """How far a plan was cut to what is judged: to the first ``to`` of ``of`` queries or rounds (``unit``)."""
+    """How far a plan was cut to what is judged: to the first ``to`` of ``of`` queries or documents (``unit``)."""
 
     unit: str
     of: int
@@ -160,7 +159,7 @@ class Manifest(Provenance):
     spent: float = 0.0
     pool_cost: float  # of judging the whole pool
     inputs: dict[str, str | None] = field(default_factory=dict)  # frame that it was made from → digest
-    rounds: tuple[RoundEntry, ...] = ()  # empty if queries were drawn
+    documents: DocumentsEntry | None = None  # None if queries were drawn
     extensions: tuple[ExtensionEntry, ...] = ()  # of a plan of queries
     later_rankers: tuple[str, ...] = ()  # added after the sample was drawn
     strangers: dict[str, float] = field(default_factory=dict)  # later ranker → share of its documents outside the pool
@@ -178,11 +177,11 @@ class Manifest(Provenance):
 
     @property
     def id(self) -> str:
-        """The origin; of an extension, 16 hexadecimal digits of it and of how each round was drawn."""
-        steps = [self.limit] if self.extensions else [each.budget for each in self.rounds]
-        if steps in ([], [self.arguments.budget]):
+        """The origin; of an extension, 16 hexadecimal digits of it and of the whole budget."""
+        budget = self.limit if self.documents is None else self.documents.budget
+        if budget == float(self.arguments.budget or 0):
             return self.origin
-        return _short({"origin": self.origin, "steps": steps})
+        return _short({"origin": self.origin, "steps": [budget]})
 
     @property
     def limit(self) -> float:

@@ -295,7 +295,7 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
 
 
 def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPool:
-    """The pool as `draw_round` takes it."""
+    """The pool as `drawn_by` takes it."""
     return GradedPool(seen_by(measure, pool), pool.grades, pool.document_cost, per_query)
 
 

@@ -76,8 +76,8 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: S
 
 def has_order(tables: PlanTables) -> bool:
     """Whether the plan has an order in which one may look after each of its queries, or of its documents."""
-    if tables.rounds:
-        return tables.rounds[-1].sample.design.drawing == SUCCESSIVE
+    if tables.documents:
+        return tables.documents.sample.design.drawing == SUCCESSIVE
     return not tables.queries["q_priority"].isna().any()
 
 
@@ -92,11 +92,11 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
     if not (has_order(tables) or in_parts(tables)):
         raise ValueError(
             f'order="{order}" needs a plan of queries without replacement, or one of documents with '
-            'design="successive"; documents of other rounds can only be used as a whole'
+            'design="successive"; other documents can only be used as a whole'
         )
     places = tables.pool.keys.assign(place=place_of(tables), within=0)
-    if tables.rounds:
-        design = tables.rounds[-1].sample.design
+    if tables.documents:
+        design = tables.documents.sample.design
         places.loc[design.order, "within"] = np.arange(len(design.order))
     found = tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])
     return tables.assessments.iloc[np.lexsort((found["within"], found["place"]))].reset_index(drop=True)
@@ -105,20 +105,16 @@ def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFra
 def place_of(tables: PlanTables) -> np.ndarray:
     """float64[N], increasing in the order in which documents come; infinite for those that need no label."""
     pool = tables.pool
-    if not tables.rounds:
+    if tables.documents is None:
         by_query = tables.queries["q_priority"].to_numpy(float)
         place = np.nan_to_num(by_query, nan=0.0, posinf=np.inf)[pool.query_of_document]
         return np.where(pool.seen(tables.measure), place, np.inf)
-    place = np.full(len(pool.docno), np.inf)
-    for number, each in enumerate(tables.rounds):
-        drawn, priority, within = each.sample.drawn, each.sample.priority, np.zeros(len(place))
-        if priority is None and in_parts(tables):
-            priority = part_of(tables).astype(float)
-        if priority is not None:
-            values, rank = np.unique(np.where(drawn, priority, np.inf), return_inverse=True)
-            within = rank / (len(values) + 1)
-        place[drawn] = number + within[drawn]
-    return place
+    sample, place = tables.documents.sample, np.zeros(len(pool.docno))
+    if not sample.design.nested:
+        place = sample.priority
+    elif in_parts(tables):
+        place = part_of(tables).astype(float)
+    return np.where(sample.drawn, place, np.inf)
 
 
 def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:

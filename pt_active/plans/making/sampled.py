@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import document_of, how_many
 from pt_active.frames.qrels import checked_qrels, drawn_labels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
-from pt_active.inference.rounds import judged_before
-from pt_active.plans.making.documents import round_columns
+from pt_active.plans.making.documents import expected_of, with_documents
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
@@ -31,8 +29,8 @@ class NothingJudged(ValueError):
 
 def wanted_documents(tables: PlanTables) -> np.ndarray:
     """bool[N], the drawn documents, or the documents of the drawn queries."""
-    if tables.rounds:
-        return judged_before(tables.rounds)
+    if tables.documents:
+        return tables.documents.sample.drawn
     return np.asarray((tables.queries["q_draws"].to_numpy() > 0)[tables.pool.query_of_document])
 
 
@@ -40,7 +38,7 @@ def labels_of(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
     """The label of each wanted document, int64[N], -1 for all others; and how many labels are of others."""
     pool, wanted = tables.pool, wanted_documents(tables)
     label = np.full(len(wanted), -1)
-    if tables.rounds:
+    if tables.documents:
         known, ignored = drawn_labels(pool.keys[wanted], qrels, pool.max_grade)
         label[wanted] = np.nan_to_num(known, nan=-1.0)
     else:
@@ -56,7 +54,7 @@ def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
         NothingJudged: If that is nothing, or so little that an estimate would leave out nearly all labels.
     """
     wanted = wanted_documents(tables)
-    cut, known = (_cut_documents if tables.rounds else _cut_queries)(tables, label), wanted & (label >= 0)
+    cut, known = (_cut_documents if tables.documents else _cut_queries)(tables, label), wanted & (label >= 0)
     used = 0 if cut is None else int((wanted_documents(cut) & known).sum())
     if cut is not None and not used < _MIN_BEFORE_GAP <= known.sum() - used:
         return cut
@@ -90,27 +88,23 @@ def _cut_queries(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
     whole = tables.manifest.extensions
     assessments = worklist(pool, pool.of_queries(measure, order.rows[:n])) if whole else tables.assessments
     assessments = assessments[assessments["qid"].isin(pool.qids[order.rows[:n]])].reset_index(drop=True)
-    cut_off = replace(tables, queries=queries, assessments=assessments)
-    return _cut(cut_off, "queries", order.drawn, n, census=False)
+    before = tables.manifest.cut
+    cut = Cut("queries", before.of if before else order.drawn, n)
+    return replace(tables, queries=queries, assessments=assessments).counted(census=False, cut=cut)
 
 
 def _cut_documents(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
-    """The plan of the rounds, or of the part of one, that are judged without a gap; None if there is none."""
-    pool, complete = tables.pool, [bool((label[each.sample.drawn] >= 0).all()) for each in tables.rounds]
-    n = sum(1 for _ in takewhile(bool, complete))
-    if n == len(tables.rounds):
+    """The plan of the documents that are judged without a gap; None if there are none."""
+    whole = tables.documents
+    assert whole is not None
+    if (label[whole.sample.drawn] >= 0).all():
         return tables
-    rounds, entries, how = tables.rounds[:n], tables.manifest.rounds[:n], ("rounds", len(tables.rounds), n)
-    if part := judged_part(tables, label, n):
-        rounds, entries = (*rounds, part[0]), (*entries, part[1])
-        how = ("documents", int(judged_before(tables.rounds).sum()), int(judged_before(rounds).sum()))
-    if not rounds:
+    if (sample := judged_part(tables, label)) is None:
         return None
-    last = rounds[-1]
-    queries = tables.queries.assign(**round_columns(pool, last))
-    assessments = worklist(pool, last.sample.drawn, last.sample.chance(pool.query_of_document))
-    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds)
-    return _cut(cut_off, *how, last.certain, rounds=entries)
+    before, numbers = tables.manifest.cut, [int(each.drawn.sum()) for each in (whole.sample, sample)]
+    cut = Cut("documents", before.of if before else numbers[0], numbers[1])
+    part = replace(whole, sample=sample, expected=expected_of(tables, sample.design))
+    return with_documents(tables, part, sample.drawn, cut=cut)
 
 
 def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
@@ -123,7 +117,7 @@ def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None 
 def strays_told(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray) -> Strays:
     """The same; warns of labels of the pool, or of other queries, that are not of what was sampled."""
     strays = strays_of(tables, qrels, label)
-    if tables.rounds:
+    if tables.documents:
         number = len(qrels) - int((wanted_documents(tables) & (label >= 0)).sum())
         what = "documents that were not drawn"
     else:
@@ -139,9 +133,3 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
     label = known_labels(tables.pool.keys, qrels)
     strays_told(tables, qrels, label)
     return cut_to_labels(tables, label)
-
-
-def _cut(tables: PlanTables, unit: str, of: int, to: int, census: bool, **changes: Any) -> PlanTables:
-    """The plan with a manifest that says how far it was cut."""
-    before = tables.manifest.cut
-    return tables.counted(census, cut=Cut(unit, before.of if before else of, to), **changes)

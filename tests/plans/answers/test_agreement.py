@@ -170,7 +170,7 @@ def first_result(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarra
 def test_what_other_labels_would_do_is_what_they_do_one_by_one(
     measure: str, rankers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By surprises, with what labels teach of other queries, and of their kinds, held; in a second round too."""
+    """By surprises, with what labels teach of other queries, and of their kinds, held; in an extended plan."""
     first, truth = population(measure, rankers, 12, level="document", design="surprises", budget=24)
     with pytest.warns(UserWarning, match="a second test"):
         plan = first.extend(24)
@@ -180,21 +180,21 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(
     every, some = np.ones((2, len(truth), 3), dtype=bool)
     some[:, ::2] = np.random.default_rng(0).random(some[:, ::2].shape) < 0.5
     found, one_by_one = labelled.changes(contrast, how, every), np.zeros((len(truth), 3))
-    for share, each in labelled.judged(how).shares_of_rounds(contrast, how.estimator):
-        about, counts = (each.seen, each.sample, each.expected), each.seen.weight / each.sample.opening
-        each.seen.kept.clear()
-        with monkeypatch.context() as patched:
-            label, used = surprises._labels(each.seen, each.sample, each.observed), surprises._rankers_of(contrast)
-            (_, _, spread, *_), _ = surprises._told(each.seen, each.expected, label, used)
-            patched.setattr(surprises, "_SPREADS", (spread,))
-            for name in ("recalibration", "single_shares"):
-                patched.setattr(surprises, name, first_result(getattr(surprises, name)))
-            before = surprises.surprises(*about, each.observed, contrast).value
-            for row, grade in product(np.flatnonzero(each.sample.drawn), range(3)):
-                other = each.observed.copy()
-                other[row] = each.seen.form.values[grade]
-                moved = (counts * (surprises.surprises(*about, other, contrast).value - before)).sum()
-                one_by_one[row, grade] += share * moved
+    each = labelled.judged(how).labels_as(how.estimator, contrast)
+    about, counts = (each.seen, each.sample, each.expected), each.seen.weight / each.sample.opening
+    each.seen.kept.clear()
+    with monkeypatch.context() as patched:
+        label, used = surprises._labels(each.seen, each.sample, each.observed), surprises._rankers_of(contrast)
+        (_, _, spread, *_), _ = surprises._told(each.seen, each.expected, label, used)
+        patched.setattr(surprises, "_SPREADS", (spread,))
+        for name in ("recalibration", "single_shares"):
+            patched.setattr(surprises, name, first_result(getattr(surprises, name)))
+        before = surprises.surprises(*about, each.observed, contrast).value
+        for row, grade in product(np.flatnonzero(each.sample.drawn), range(3)):
+            other = each.observed.copy()
+            other[row] = each.seen.form.values[grade]
+            moved = counts * (surprises.surprises(*about, other, contrast).value - before)
+            one_by_one[row, grade] = moved.sum()
     assert np.abs(one_by_one).max() > 0.001
     assert found == pytest.approx(one_by_one, abs=1e-12)
     # It says the same of those labels alone that the judges may give.

@@ -1,4 +1,4 @@
-"""The state of a plan at a look at the end, after each round, and after each part of a plan for nDCG or AP."""
+"""The state of a plan at a look at the end, extended or not, and after each part of a plan for nDCG or AP."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from samples import by_t, wanted
 
 from pt_active import DCG, Plan, UnitCost
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.rounds import drawn_by, estimate_rounds, pool_sizes
+from pt_active.inference.documents import expected_variance
+from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.stopping.looks import half_widths, spending_boundary
 from pt_active.plans.answers.looks import PLANNED
-from pt_active.plans.making.parts import part_of, rounds_of_parts
+from pt_active.plans.making.parts import part_of, parts_of_plan
 from pt_active.plans.making.pool import graded_pool
 from pt_active.sampling.drawings import RoundSettings
 
@@ -35,36 +36,32 @@ def test_all_labels_and_one_look_are_the_comparison(budget: int, graded: pd.Data
         assert (status.low, status.high) == pytest.approx((status.value, status.value), rel=1e-9)
 
 
-# --- rounds of documents ----------------------------------------------------------------------------------------------
+# --- extended plans of documents --------------------------------------------------------------------------------------
 
 
-def two_rounds(graded: pd.DataFrame, labels: pd.DataFrame, budget: float) -> tuple[Plan, pd.DataFrame, pd.DataFrame]:
-    """A plan of two rounds, the labels of the first round, and the labels of both."""
+def longer(graded: pd.DataFrame, labels: pd.DataFrame, budget: float) -> tuple[Plan, pd.DataFrame, pd.DataFrame]:
+    """An extended plan, its labels before the extension, and all of them."""
     one = Plan.create(graded, None, DCG @ 10, budget=budget, design="depth", seed=12)
-    two = one.extend(budget)
+    with pytest.warns(UserWarning, match="more labels after the parts of a plan are a second test"):
+        two = one.extend(budget)
     return two, wanted(one, labels), pd.concat([wanted(one, labels), wanted(two, labels)])
 
 
-def test_a_round_counts_when_all_of_it_is_judged(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan, first, both = two_rounds(graded, labels, 120)
-    early, late = plan.status(first), plan.status(both)
-    assert (early.looks, early.resolution, math.isnan(early.low)) == (None, None, True)
-    assert (early.unit, early.judged, late.judged, late.drawn) == ("round", 1, 2, 2)
-    assert (late.n_judged, late.left_out) == (len(both), 0)
+def test_an_extended_plan_counts_when_all_of_it_is_judged(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan, before, both = longer(graded, labels, 120)
+    early, late = plan.status(before), plan.status(both)
+    assert (early.looks, early.resolution, math.isnan(early.value)) == (None, None, True)
+    assert (early.unit, early.judged, late.judged, late.drawn) == ("sample", 0, 1, 1)
+    assert (early.left_out, late.n_judged, late.left_out) == (len(before), len(both), 0)
     compared = by_t(plan.compare, both)
     assert late.value == pytest.approx(compared.difference, rel=1e-12)
     assert late.standard_error == pytest.approx(compared.standard_error, rel=1e-12)
     assert (late.low, late.high) == pytest.approx(tuple(plan.compare(both).confidence_interval()), rel=1e-9)
-    part = plan.status(both.iloc[:-1])
-    assert (part.judged, part.waiting, part.left_out) == (1, "round 2", len(both) - 1 - len(first))
-    assert part.value == early.value
-    nothing = plan.status(first.iloc[:3])
-    assert (nothing.judged, math.isnan(nothing.value), nothing.left_out) == (0, True, 3)
 
 
 def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo: DemoCollection) -> None:
     """A later ranker depends on documents that could not be drawn; the error of the others is known."""
-    plan, _, both = two_rounds(graded, labels, 500)
+    plan, _, both = longer(graded, labels, 500)
     run = demo.runs["candidate"]
     upside_down = run[run["rank"] < 15].assign(score=lambda kept: -kept["score"]).drop(columns="rank")
     pair = {"first": "production", "second": "later"}
@@ -90,7 +87,7 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(
     plan, census = (Plan.create(frame, None, DCG @ 10, UnitCost(per_query), budget=each, **how) for each in (100, 1e5))
     ranks = plan.tables.pool.keys.merge(frame, on=["qid", "docno"])[["rank_production", "rank_candidate"]]
     seen = ranks.where((ranks >= 0) & (ranks < 10), -1)
-    drawn, qid = plan.tables.rounds[0].sample.drawn, plan.tables.pool.keys["qid"]
+    drawn, qid = plan.tables.documents.sample.drawn, plan.tables.pool.keys["qid"]
     left = ~drawn & (seen["rank_production"] != seen["rank_candidate"])
     cost = left.sum() + per_query * len(set(qid[left]) - set(qid[drawn]))
     for looks in (None, "always"):
@@ -221,14 +218,13 @@ def test_all_looks_together_keep_their_level(graded: pd.DataFrame, labels: pd.Da
     for _ in range(number):
         drawn = drawn_by(sizes, graded_documents, settings, 120.0, rng)
         arguments = replace(tables.manifest.arguments, seed=int(rng.integers(1 << 30)))
-        redrawn = replace(tables, rounds=(drawn,), manifest=replace(tables.manifest, arguments=arguments))
-        redrawn.gain.append(sizes.gain)
-        parts, found = rounds_of_parts(redrawn), []
+        redrawn = replace(tables, documents=drawn, manifest=replace(tables.manifest, arguments=arguments))
+        parts, found = [replace(drawn, sample=each) for each in parts_of_plan(redrawn)], []
         for part in parts:
             known = np.where(part.sample.drawn, label, -1)
-            found.append(estimate_rounds(seen, [part], known, contrast, "regression"))
+            found.append(estimate_documents(seen, part, known, contrast, "regression"))
         value, error, degrees = np.array([(f.value, f.standard_error, f.degrees_of_freedom) for f in found]).T
-        time = 1 / np.array([each.expected for each in parts])
+        time = 1 / np.array([expected_variance(seen, each.sample.design, sizes.gain) for each in parts])
         wide = half_widths(spending_boundary(np.arange(1, 6) / 5, time, 0.05), error, degrees)
         missed += bool((np.abs(value - truth) > wide).any())
     assert missed <= 0.06 * number + 3 * np.sqrt(0.06 * 0.94 * number)

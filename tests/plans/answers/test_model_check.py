@@ -132,7 +132,7 @@ def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded) ->
     if level == "query":
         own = plan.queries["q_prob"].to_numpy()
     else:
-        design = plan.tables.rounds[0].sample.design
+        design = plan.tables.documents.sample.design
         own = design.chance(plan.tables.pool.query_of_document)[design.order]
     free = own < 0.999
     ratio = own[free] / curve.size[free]

@@ -82,9 +82,7 @@ def judged(labelled: pd.DataFrame, kind: str, rankers: int, how_far: str) -> tup
     if kind.startswith(IN_ROUNDS):
         first = wanted(plan, labelled)
         plan = plan.extend(40)
-        new = wanted(plan, labelled)
-        part = {"in order": new.head(len(new) // 2), "with a gap": new.drop(new.index[3]), "all": new}[how_far]
-        return plan, pd.concat([first, part], ignore_index=True)
+        return plan, pd.concat([first, wanted(plan, labelled)], ignore_index=True)
     listed = ordered(plan, labelled[[*KEYS, "label"]])
     half, gap = listed.head(len(listed) * 2 // 3), len(listed) // 2
     return plan, {"in order": half, "with a gap": half.drop(half.index[gap]), "all": listed}[how_far]

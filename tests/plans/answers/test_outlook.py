@@ -12,7 +12,7 @@ import pytest
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.replay import YARDSTICK, Method
-from pt_active.inference.rounds import estimate_rounds
+from pt_active.inference.rounds import estimate_documents
 from pt_active.inference.stopping.bets import excluded
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.answers.pilot import Pilot
@@ -193,25 +193,19 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
     assert pilot.of_documents("successive", "regression", gain) == pytest.approx(above / below, rel=1e-9)
 
 
-def test_samples_promise_what_their_weights_make_of_them(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand, for samples that were drawn independently."""
+def test_labels_of_documents_show_their_variance_over_the_promised_one(
+    demo: DemoCollection, graded: pd.DataFrame
+) -> None:
+    """``Σ g (1/ψ − 1)`` by hand."""
     plan = Plan.create(graded, None, DCG @ 10, budget=300, design="depth", level="document", seed=2)
-    two = plan.extend(300)
-    every = pd.concat([demo.judge(each.assessments)[["qid", "docno", "label"]] for each in (plan, two)])
-    pilot, rounds = Pilot.of(two, every), two.tables.rounds
-    gain = np.random.default_rng(0).uniform(0.1, 2, len(two.tables.pool.docno))
-    promised = []
-    for each in rounds:
-        design = each.sample.design
-        chance = design.opening[two.tables.pool.query_of_document] * design.inclusion
-        drawn = chance > 0
-        promised.append((gain[drawn] * (1 / chance[drawn] - 1)).sum())
-    weight = 1 / np.array([each.expected for each in rounds])
-    parts = (weight / weight.sum()) ** 2 @ promised
-    judged = two.judged(every)
-    found = estimate_rounds(judged.pool, judged.rounds, judged.label, np.array([1.0, -1.0]), "regression")
-    by_hand = (found.first + found.second) / parts
-    assert pilot.of_documents("depth", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
+    qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    gain = np.random.default_rng(0).uniform(0.1, 2, len(plan.tables.pool.docno))
+    design, judged = plan.tables.documents.sample.design, plan.judged(qrels)
+    chance = design.opening[plan.tables.pool.query_of_document] * design.inclusion
+    promised = (gain * (1 / chance - 1))[chance > 0].sum()
+    found = estimate_documents(judged.pool, judged.drawn, judged.label, np.array([1.0, -1.0]), "regression")
+    by_hand = (found.first + found.second) / promised
+    assert Pilot.of(plan, qrels).of_documents("depth", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
 
 
 def test_a_pilot_without_any_variance_promises_no_certainty(graded: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ from pt_active import DCG, Plan, Runs, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
-from pt_active.inference.rounds import estimate_rounds
+from pt_active.inference.rounds import estimate_documents
 from pt_active.inference.significance import corrected_pvalues, studentized_range_tail
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How
@@ -104,13 +104,13 @@ def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(four, demo, 
     judged, how = labelled_plan(plan.tables, demo.judge(plan.assessments)), asked(plan.tables)
     whole = judged.judged(how)
     redraws = Redraws(
-        *(whole.pool.query, whole.rounds[0].sample.design),
+        *(whole.pool.query, whole.drawn.sample.design),
         rescaled_grades(whole.grades, whole.label, 1 / np.where(whole.label >= 0, judged.chance, 1.0)),
         whole.by_name,
     )
     for contrast in (Contrast(0), Contrast(1, 3), Contrast(3, 1), Contrast(2, 0)):
         weights, found = contrast.weights(4), whole.measured(contrast, how)
-        of_all = estimate_rounds(whole.pool, whole.rounds, whole.label, weights, how.estimator)
+        of_all = estimate_documents(whole.pool, whole.drawn, whole.label, weights, how.estimator)
         values = [found.value, found.degrees, found.basis.n_effective]
         expected = [of_all.value, of_all.degrees_of_freedom, of_all.n_effective]
         np.testing.assert_allclose(values, expected, rtol=1e-9)

@@ -62,16 +62,6 @@ def test_the_interval_depends_on_nothing_but_the_labels_and_agrees_with_the_test
         assert (low > 0 or high < 0) == (found.pvalue < 1 - confidence)
 
 
-def test_rounds_are_replayed_as_the_one_with_the_largest_weight(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    first = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="depth")
-    second = first.extend(200)
-    judged = pd.concat([wanted(first, labels), wanted(second, labels)]).drop_duplicates()
-    assert len(second.tables.rounds) == 2
-    found, usual = second.compare(judged), by_t(second.compare, judged)
-    assert (found.reference, usual.reference) == ("simulated", "effective")
-    assert found.confidence_interval().low <= usual.confidence_interval().low
-
-
 def test_queries_of_one_value_have_no_interval_but_a_reason() -> None:
     """Four of 200 queries have any gain: three of the sampled ones differ from the others at most."""
     pool, qrels = POPULATIONS["rare"](1)

@@ -176,7 +176,7 @@ def test_the_mean_of_what_draws_of_queries_show_is_that_of_the_formula(
 def test_the_mean_of_what_draws_of_documents_show_is_that_of_the_formula(
     kind: str, part: float, plans: dict[str, Plan], come: dict, pool: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    plan, sample = plans[kind], plans[kind].tables.rounds[0].sample
+    plan, sample = plans[kind], plans[kind].tables.documents.sample
     table = plan.tables.pool.keys.merge(pool, on=["qid", "docno"]).merge(labels, on=["qid", "docno"])
     price, grades = discount_differences(table) / QUERIES, table.filter(like="grade_").to_numpy()
     mean = grades @ GAIN

@@ -9,10 +9,9 @@ import pytest
 from pt_active import DCG, ERR, Draw, Plan, SamplingDistribution, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
-from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
-from pt_active.plans.making.documents import clock_of, graded_of, round_settings
+from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
+from pt_active.plans.making.documents import document_settings, graded_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import round_chance
 from pt_active.plans.making.pool import graded_pool
 from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import Succession, at
@@ -27,7 +26,7 @@ def made(graded: pd.DataFrame, per_query: float) -> Plan:
 
 
 def succession(plan: Plan) -> Succession:
-    pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
+    pool, sample = plan.tables.pool, plan.tables.documents.sample
     per_query = plan.tables.manifest.arguments.per_query
     return Succession(sample.design, sample.priority, Costs(pool.indptr, pool.document_cost, per_query))
 
@@ -35,7 +34,7 @@ def succession(plan: Plan) -> Succession:
 def drawn_order(plan: Plan) -> pd.DataFrame:
     """``qid, docno`` in the order in which the documents come."""
     order = succession(plan).order
-    keys = plan.tables.pool.keys.iloc[order[plan.tables.rounds[-1].sample.drawn[order]]]
+    keys = plan.tables.pool.keys.iloc[order[plan.tables.documents.sample.drawn[order]]]
     return keys[["qid", "docno"]].reset_index(drop=True)
 
 
@@ -46,7 +45,7 @@ def labels_in_order(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
 def test_the_clocks_of_documents_come_from_their_ids(graded):
     """The priorities of the documents are clocks by the ids of documents over the rates."""
     plan = made(graded, 3)
-    pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
+    pool, sample = plan.tables.pool, plan.tables.documents.sample
     can = sample.design.inclusion > 0
     clock = clocks((4, pool.believed("document")), pool.qids[pool.query_of_document], pool.docno, stage=0)
     np.testing.assert_allclose(sample.priority[can], (clock / np.where(can, sample.design.rate, 1.0))[can])
@@ -56,23 +55,21 @@ def test_the_clocks_of_documents_come_from_their_ids(graded):
 def test_an_extended_plan_goes_on_in_its_order(per_query, graded, demo, tmp_path):
     plan = made(graded, per_query)
     more = plan.extend(100)
-    assert len(more.tables.rounds) == 1
     asked = pd.concat([plan.assessments, more.assessments])
     assert not asked.duplicated(["qid", "docno"]).any()
     whole = succession(plan).drawn_to(BUDGET + 100)
-    now = more.tables.rounds[0].sample
+    now = more.tables.documents.sample
     np.testing.assert_array_equal(now.drawn, whole.drawn)
     np.testing.assert_array_equal(now.design.inclusion, whole.design.inclusion)
-    (entry,) = more.manifest["rounds"]
+    entry = more.manifest["documents"]
     assert (entry["budget"], entry["spent"]) == (BUDGET + 100, whole.spent)
     assert entry["assessments"] == whole.drawn.sum() == len(asked)
     assert more.manifest["spent"] == whole.spent <= BUDGET + 100
-    assert entry["expected_variance"] < plan.manifest["rounds"][0]["expected_variance"]
+    assert entry["expected_variance"] < plan.manifest["documents"]["expected_variance"]
     labels = demo.judge(asked)
-    assert more.compare(labels).basis.n_rounds == 1
     assert Plan.load(more.save(tmp_path / "more").path).compare(labels) == more.compare(labels)
     twice = plan.extend(60).extend(40)
-    np.testing.assert_array_equal(twice.tables.rounds[0].sample.drawn, now.drawn)
+    np.testing.assert_array_equal(twice.tables.documents.sample.drawn, now.drawn)
     with pytest.raises(ValueError, match="the budget is so small that no document was drawn"):
         plan.extend(1e-6)
 
@@ -84,9 +81,9 @@ def redrawn(tables: PlanTables, budget: float, seed: int) -> PlanTables:
     """The plan with the sample of another seed."""
     arguments, pool = replace(tables.manifest.arguments, seed=seed), tables.pool
     other = replace(tables, manifest=replace(tables.manifest, arguments=arguments))
-    settings, rng = round_settings(arguments, pool.names), np.random.default_rng(seed)
-    drawn = draw_round(graded_of(other), settings, budget, rng, clock=clock_of(pool, seed, 0))
-    return replace(other, rounds=(drawn,))
+    settings, rng = document_settings(arguments, pool.names), np.random.default_rng(seed)
+    graded, clock = graded_of(other), clocks(seed, pool.qids[pool.query_of_document], pool.docno)
+    return replace(other, documents=drawn_by(pool_sizes(graded, settings), graded, settings, budget, rng, clock))
 
 
 @pytest.mark.filterwarnings("ignore:more labels after the parts")
@@ -104,9 +101,12 @@ def test_extended_plans_are_unbiased(way):
     truth = float(seen.weight @ seen.values(seen.form.values[label]) @ contrast)
     found = np.empty(repetitions)
     for seed in range(repetitions):
-        rounds = Plan._of(redrawn(tables, budget, seed)).extend(budget).tables.rounds
-        known = np.where(judged_before(rounds), label, -1)
-        found[seed] = estimate_rounds(seen, rounds, known, contrast, "difference").value
+        before = redrawn(tables, budget, seed)
+        drawn = Plan._of(before).extend(budget).tables.documents
+        assert (drawn.sample.drawn >= before.documents.sample.drawn).all()
+        assert before.documents.sample.spent < drawn.sample.spent <= 2 * budget
+        known = np.where(drawn.sample.drawn, label, -1)
+        found[seed] = estimate_documents(seen, drawn, known, contrast, "difference").value
     assert found.std() > 0
     assert abs(found.mean() - truth) < 3 * found.std(ddof=1) / np.sqrt(repetitions)
 
@@ -117,7 +117,7 @@ def test_a_plan_is_cut_to_the_first_gap(per_query, graded, demo, tmp_path):
     ordered = labels_in_order(plan, demo)
     some = ordered.drop(index=gap)
     part, all_of = plan.so_far(some), succession(plan)
-    sample, query = part.tables.rounds[0].sample, plan.tables.pool.query_of_document
+    sample, query = part.tables.documents.sample, plan.tables.pool.query_of_document
     np.testing.assert_array_equal(np.sort(all_of.order[:gap]), np.flatnonzero(sample.drawn))
     threshold = all_of.priority[all_of.order[gap]]
     np.testing.assert_array_equal(sample.design.chance(query), at(all_of.design, threshold).chance(query))
@@ -166,21 +166,3 @@ def test_transformers_draw_what_a_plan_draws(measure, design, per_query, graded)
 def test_transformers_have_the_default_of_plans(measure, drawing, graded):
     sizes = SamplingDistribution(measure, level="document")
     assert sizes(graded)["q_drawing"].unique().tolist() == [drawing]
-
-
-@pytest.mark.filterwarnings("ignore:more labels after the parts")
-def test_the_chance_of_a_document_is_that_of_any_of_the_samples(graded):
-    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", design="depth", seed=4)
-    chances = []
-    for each in (plan, plan.extend(150), plan.extend(1e6)):
-        drawn = judged_before(each.tables.rounds)
-        chance = round_chance(each.tables.pool, each.tables.rounds)
-        assert (chance[~drawn] == 0).all()
-        chances.append(chance)
-    first, more, every = chances
-    asked = plan.tables.pool.keys.assign(chance=first).merge(plan.assessments)
-    np.testing.assert_allclose(asked["chance"], asked["inclusion"])
-    uncertain = (first > 0) & (first < 1)
-    assert (more[uncertain] > first[uncertain]).all()
-    assert (more <= 1).all()
-    np.testing.assert_allclose(every[every > 0], 1)

@@ -141,7 +141,7 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
         design = SamplingDistribution(DCG @ 10, pairs="production", level="query")(graded)
         np.testing.assert_allclose(design.q_prob, plan.queries.q_prob, rtol=0, atol=1e-15)
         return
-    chance, without = (p.tables.rounds[0].sample.design.inclusion for p in (plan, plain))
+    chance, without = (p.tables.documents.sample.design.inclusion for p in (plan, plain))
     assert not np.allclose(chance, without)
     again = plan.extend(60).assessments
     pd.testing.assert_frame_equal(again, saved.extend(60).assessments)

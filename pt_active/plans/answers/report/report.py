@@ -70,7 +70,7 @@ class Report(Findings):
 
         Args:
             plan: Of queries or of documents.
-            qrels: Its labels, of all rounds.
+            qrels: Its labels, with those from before extensions.
             measure: The measure of the results; the plan's own if left out. Budget curve and model check are always for
                 the plan's own.
             estimator: A name in `estimators.ESTIMATORS`; for plans of documents one in
