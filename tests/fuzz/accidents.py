@@ -1,105 +1,78 @@
-"""What may happen to the bytes of a small file."""
+"""What may happen to the bytes of a small file, and seed after seed of it by hand."""
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
 
 import numpy as np
 
 PIECES = [  # What is put into files
     *(b" ", b"\t", b",", b";", b'"', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xc2\xa0"),
     *b"nan inf True 1e5 -1 9 0.5 1_0 0x1 ' =1+1 \x1b[31m 007 XFD1048576 { } [ ] : null NaN \\u0000 \\".split(),
-    *(b"", b"  ", b"9" * 400, b'"label": 3,', b'"qid": ["a"],', b"\x0b", b"\x85"),
+    *(b"", b"  ", b"9" * 400, b'"label": 3,', b'"qid": ["a"],', b"\x0b", b"\x85", bytes(512)),
 ]
+MARKS = (rb"", rb"[ \t,]", rb"[ \t,]", rb"\n", rb"\n")
+"""Where accidents begin and end: anywhere, at cells or at lines."""
+
+ENDS = (b"\r\n", b"\r", b"\n\n", b"\n\r")
+ENCODINGS = ("utf-16", "utf-8-sig", "latin-1", "utf-16-le")
 
 
 def damaged(content: bytes, rng: np.random.Generator, pieces: Sequence[bytes] = PIECES) -> bytes:
     """A file after one to three random accidents."""
     for _ in range(rng.integers(1, 4)):
-        accident = ACCIDENTS[rng.integers(len(ACCIDENTS))]
-        content = accident(content, rng, pieces[rng.integers(len(pieces))])
+        content = _accident(content, rng, pieces)
     return content
 
 
-def flipped(content: bytes, rng: np.random.Generator, piece: bytes = b"") -> bytes:
+def _accident(content: bytes, rng: np.random.Generator, pieces: Sequence[bytes]) -> bytes:
+    match rng.integers(16):
+        case 0 | 1:
+            return flipped(content, rng)
+        case 2:
+            return content.replace(b"\n", ENDS[rng.integers(4)])
+        case 3:
+            return content.decode("utf-8", "replace").encode(ENCODINGS[rng.integers(4)], "replace")
+        case 4:
+            return content[: rng.integers(len(content) + 1)]
+    pattern = MARKS[rng.integers(len(MARKS))]
+    marks = [0, *(found.end() for found in re.finditer(pattern, content)), len(content)]
+
+    def piece() -> tuple[int, int]:
+        """From a mark to one that is near."""
+        start = rng.integers(len(marks) - 1)
+        return marks[start], marks[min(start + rng.integers(1, 9 if pattern == b"" else 2), len(marks) - 1)]
+
+    # A piece is inserted, or takes the place of another: one of the given, or one of the file itself.
+    to, end = piece()
+    start, stop = piece()
+    new = content[start:stop] if rng.random() < 0.4 else pieces[rng.integers(len(pieces))]
+    return content[:to] + new + content[to if rng.random() < 0.5 else end :]
+
+
+def flipped(content: bytes, rng: np.random.Generator) -> bytes:
     """Flip one bit."""
-    if not content:
-        return content
-    changed = bytearray(content)
-    changed[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+    changed = bytearray(content or b"\0")
+    changed[rng.integers(len(changed))] ^= 1 << int(rng.integers(8))
     return bytes(changed)
 
 
-def cut(content: bytes, rng: np.random.Generator, piece: bytes = b"") -> bytes:
-    """Keep the beginning alone."""
-    return content[: rng.integers(len(content) + 1)]
-
-
-def _inserted(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    at = rng.integers(len(content) + 1)
-    return content[:at] + piece + content[at:]
-
-
-def _cut_out(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    at = rng.integers(len(content) + 1)
-    return content[:at] + content[at + rng.integers(1, 9) :]
-
-
-def _doubled(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    """Say one key of a JSON object twice."""
-    found = list(re.finditer(rb'"\w+": ("[^"]*"|[0-9.]+),?', content))
-    if not found:
-        return content
-    one = found[rng.integers(len(found))]
-    return content[: one.start()] + one[0].rstrip(b",") + b", " + content[one.start() :]
-
-
-def _overwritten(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    """Put a page of a disk, or of zeros, in the place of another one."""
-    size = 512 if len(content) > 2048 else 16
-    to, start = rng.integers(max(len(content) // size, 1), size=2) * size
-    page = content[start : start + size] if rng.random() < 0.5 else bytes(size)
-    return content[:to] + page + content[to + size :]
-
-
-def _lines(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    """Double, swap or remove lines, or change a cell of one."""
-    lines = content.splitlines(keepends=True) or [b""]
-    i, j = rng.integers(len(lines), size=2)
-    match rng.integers(6):
-        case 0:
-            lines.insert(j, lines[i])
-        case 1:
-            lines[i], lines[j] = lines[j], lines[i]
-        case 2:
-            del lines[i]
-        case _:
-            parts = re.split(rb"([ \t,])", lines[i].rstrip(b"\n"))
-            j, k = 2 * rng.integers((len(parts) + 1) // 2, size=2)
-            match rng.integers(4):
-                case 0:
-                    parts[j:j] = [piece, *(parts[1:2] or [b","])]
-                case 1:
-                    del parts[j : j + 2]
-                case 2:
-                    parts[j] = piece
-                case _:
-                    parts[j], parts[k] = parts[k], parts[j]
-            lines[i] = b"".join(parts) + b"\n"
-    return b"".join(lines)
-
-
-def _other_ends(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    return content.replace(b"\n", (b"\r\n", b"\r", b"\n\n", b"\n\r")[rng.integers(4)])
-
-
-def _other_encoding(content: bytes, rng: np.random.Generator, piece: bytes) -> bytes:
-    name = ("utf-16", "utf-8-sig", "latin-1", "utf-16-le")[rng.integers(4)]
-    return content.decode("utf-8", "replace").encode(name, "replace")
-
-
-ACCIDENTS = (
-    *(flipped, flipped, _inserted, _inserted, cut, _cut_out, _doubled, _overwritten),
-    *(_lines, _lines, _lines, _lines, _lines, _lines, _other_ends, _other_encoding),
-)
+def by_hand(about: str, complaints: Callable[[int], list[str]]) -> bool:
+    """Try seed after seed until the time is over, and print what is wrong: whether anything is."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--seconds", type=float, default=0.0)
+    parser.add_argument("--first", "--seed", type=int, default=1_000_000, help="the first seed")
+    given = parser.parse_args()
+    wrong, end = 0, time.monotonic() + 60 * given.minutes + given.seconds
+    for seed in count(given.first):
+        found = complaints(seed)
+        wrong += len(found)
+        print(*found, sep="\n", end="\n" if found else "", flush=True)
+        if time.monotonic() > end:
+            print(f"{seed + 1 - given.first} seeds tried, {wrong} with complaints")
+            return wrong > 0

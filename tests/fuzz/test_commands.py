@@ -6,9 +6,9 @@ By hand, for as long as wanted: ``python tests/fuzz/test_commands.py --seconds 3
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import csv
+import faulthandler
 import gzip
 import json
 import os
@@ -23,14 +23,13 @@ import tempfile
 import time
 import traceback
 import zlib
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from pt_active import Plan
@@ -38,12 +37,11 @@ from pt_active.cli.app import app
 from pt_active.frames.visible import visible
 from pt_active.judging.server.store import Entry, Store
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "cli")]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "shared")]
 
-from accidents import damaged  # noqa: E402
-from small_collection import DOCUMENTS, PAST, QUERIES, label, qrels_lines, write, write_run  # noqa: E402
+from accidents import by_hand, damaged  # noqa: E402
+from samples import small_pool  # noqa: E402
 
-COMMAND = typer.main.get_command(app)
 FLAGS = ("--quiet", "--so-far")
 PROGRESS = re.compile(r"[^\r\n]*(?:sample|look)/s[^\r\n]*\r| *\r")
 SECONDS_EACH = 5.0
@@ -78,7 +76,8 @@ COMMANDS = [
 ]
 """Commands that succeed on the files of `make_world`."""
 
-JOB = """\
+JOBS = {
+    "job": """\
 plan = "docs"
 labels = ["judged.csv"]
 measure = "DCG@5"
@@ -93,15 +92,14 @@ confidence = 0.9
 [runs]
 a = "a.run"
 b = "b.run"
-"""
-
-OTHER_JOBS = {
+""",
     "queries": 'level = "query"\ndepth = 4\ncost = "log-length"\n',
     "pool": 'pool = "pool.parquet"\nlevel = "document"\nper-query = 0.5\n',
     "whole": 'level = "query"\n',
     "depth": 'design = "depth"\n',
     "answers": 'missing = "nonrelevant"\nconfidence = 0.9\n',
 }
+"""Project files."""
 
 TOKENS = (
     *("", "\x00", "\x1b[31m\x1b]0;title\x07", "\u202egnp.exe", "</script><script>alert(1)</script>", "=HYPERLINK(1)"),
@@ -116,39 +114,38 @@ ODD_PATHS = ("", ".", "/dev/null", "/dev/full", "missing", "loop", "plan", "a.ru
 
 def make_world(folder: Path) -> None:
     """Small files of every kind that commands read, and a plan of queries and one of documents."""
-    asked, past = QUERIES[:14], PAST[:10]
-    for name, queries, seed in (("a.run", asked, 1), ("b.run", asked, 5), ("past.run", past, 2)):
-        write_run(folder / name, queries, seed)
-    write(folder / "past.qrels", qrels_lines(past))
-    write(folder / "judged.qrels", qrels_lines(asked))
-    topics = "".join(f"{q}\twhat is {q}\t{'long' if i % 2 else 'short'}\n" for i, q in enumerate(asked))
-    write(folder / "topics.tsv", f"qid\tquery\tqkind\n{topics}")
-    texts = {f"D-{d}": "word " * (d + 1) for d in range(DOCUMENTS)}
-    write(folder / "texts.tsv", "".join(f"{docno}\t{text}\n" for docno, text in texts.items()))
-    lines = (json.dumps({"docno": docno, "text": text}) for docno, text in texts.items())
-    write(folder / "texts.jsonl", "\n".join(lines) + "\n")
-    (folder / "loop").symlink_to("loop")
-    write(folder / "job.toml", JOB)
-    for name, text in OTHER_JOBS.items():
-        write(folder / f"{name}.toml", text)
-    pairs = [(q, f"D-{d}", label(q, d)) for q in asked for d in range(DOCUMENTS)]
-    judged = pd.DataFrame(pairs, columns=["qid", "docno", "label"])
+    pool = small_pool().drop(columns=["judge", "query", "text"])
+    past = pool["qid"] >= "q14"
+    pool["qid"] = "née/" + pool["qid"]
+    asked = pool[~past]
+    judged = asked[["qid", "docno", "label"]]
+    trec = {"sep": " ", "header": False, "index": False}
+    for name, rows, rank in (
+        ("a.run", asked, "rank_a"),
+        ("b.run", asked, "rank_b"),
+        ("past.run", pool[past], "rank_a"),
+    ):
+        run = rows.assign(zero="Q0", score=10 - rows[rank], tag="t")
+        run[["qid", "zero", "docno", rank, "score", "tag"]].to_csv(folder / name, **trec)
+    for name, rows in (("past.qrels", pool[past]), ("judged.qrels", judged)):
+        rows.assign(zero=0)[["qid", "zero", "docno", "label"]].to_csv(folder / name, **trec)
+    topics = pd.DataFrame({"qid": judged["qid"].unique()})
+    topics = topics.assign(query="what is " + topics["qid"], qkind=["long", "short"] * (len(topics) // 2))
+    topics.to_csv(folder / "topics.tsv", sep="\t", index=False)
+    texts = pd.DataFrame({"docno": judged["docno"].unique()}).assign(text=lambda rows: "some words of " + rows["docno"])
+    texts.to_csv(folder / "texts.tsv", sep="\t", header=False, index=False)
+    texts.to_json(folder / "texts.jsonl", orient="records", lines=True)
     judged.to_csv(folder / "judged.csv", index=False)
     judged.to_json(folder / "judged.jsonl", orient="records", lines=True)
-    rng, pool = np.random.default_rng(8), judged.copy()
-    for name in "ab":
-        pool[f"rank_{name}"] = np.concatenate([rng.permutation(DOCUMENTS) for _ in asked])
-    pool[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(pool))
-    pool.to_parquet(folder / "pool.parquet")
+    asked.to_parquet(folder / "pool.parquet")
+    (folder / "loop").symlink_to("loop")
+    for name, text in JOBS.items():
+        (folder / f"{name}.toml").write_text(text)
     with contextlib.chdir(folder):
         for job, name in (("answers", "docs"), ("whole", "plan")):
             made = f"plan {TRAINED} --budget 40 --out {name} --topics topics.tsv --project {job}.toml".split()
-            assert invoke(made).exit_code == 0
-    make_judgments(folder, Plan.load(folder / "docs"), judged)
-
-
-def make_judgments(folder: Path, plan: Plan, judged: pd.DataFrame) -> None:
-    """The labels of a plan from the judging server, in a spreadsheet, and in a book of Quepid."""
+            assert CliRunner().invoke(app, made).exit_code == 0
+    plan = Plan.load(folder / "docs")
     rows = plan.assessments[["qid", "docno"]].merge(judged)
     rows.to_excel(folder / "judged.xlsx", index=False)
     store, said = Store(folder / "kept.sqlite", plan.id), ("ann", "judged", "2026-01-01T00:00:00Z", "", plan.id)
@@ -170,27 +167,14 @@ def mutated_bytes(content: bytes, rng: random.Random) -> bytes:
 
 
 def mutated_words(words: list[str], rng: random.Random) -> list[str]:
-    """Words with one thing wrong in them; the command stays."""
-    words, where = list(words), rng.randrange(1, len(words))
-    token = _argument(rng.choice(TOKENS), rng)
-    match rng.randrange(5):
-        case 0:
-            words[where] = token
-        case 1:
-            words[where] = rng.choice(ODD_PATHS)
-        case 2:
-            del words[where]
-        case 3:
-            words.insert(where, rng.choice([*words[1:], token]))
-        case _:
-            name, sign, _ = words[where].partition("=")
-            words[where] = f"{name}{sign}{rng.choice([token, rng.choice(ODD_PATHS)])}"
-    return words
-
-
-def _argument(token: str, rng: random.Random) -> str:
-    """A token that an operating system passes on."""
-    return token.replace("\x00", rng.choice(["", "\x01"]))
+    """Words of which one is missing, another, or there twice; the command stays, and no word has a NUL."""
+    where = rng.randrange(1, len(words))
+    other = rng.choice([rng.choice(TOKENS), rng.choice(ODD_PATHS)]).replace("\x00", rng.choice(["", "\x01"]))
+    name, sign, _ = words[where].partition("=")
+    new = rng.choice(
+        [[], [other], [f"{name}{sign}{other}"], [words[where], other], [words[where], rng.choice(words[1:])]]
+    )
+    return [*words[:where], *new, *words[where + 1 :]]
 
 
 def trial(seed: int, world: Path, folder: Path) -> list[str]:
@@ -209,13 +193,6 @@ def trial(seed: int, world: Path, folder: Path) -> list[str]:
     return words
 
 
-def invoke(words: list[str]):
-    """The result of a command in this process."""
-    with pytest.MonkeyPatch.context() as patch:  # Typer would make the command anew at each call
-        patch.setattr("typer.testing._get_command", lambda _: COMMAND)
-        return CliRunner().invoke(app, words)
-
-
 def contents(folder: Path) -> dict[str, int]:
     """Path → size of everything in a folder."""
     return {str(path.relative_to(folder)): path.lstat().st_size for path in folder.rglob("*")}
@@ -224,8 +201,10 @@ def contents(folder: Path) -> dict[str, int]:
 def complaints(words: list[str], folder: Path, codes: tuple[int, ...] = (0, 2)) -> list[str]:
     """What is wrong with how a command ends; an empty list if it ends well, with one of some exit codes."""
     before, start = contents(folder), time.process_time()
-    with contextlib.chdir(folder), _alarm(120):
-        result = invoke(words)
+    faulthandler.dump_traceback_later(120, exit=True)  # if it hangs
+    with contextlib.chdir(folder):
+        result = CliRunner().invoke(app, words)
+    faulthandler.cancel_dump_traceback_later()
     spent, after = time.process_time() - start, contents(folder)
     said = PROGRESS.sub("", result.stderr)
     lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
@@ -254,32 +233,17 @@ def _answered(words: list[str], answer: str) -> bool:
     before = words[words.index("--json") - 1] if "--json" in words else "--help"
     if "--help" in words or (before.startswith("--") and before not in FLAGS):  # --out --json names a file
         return bool(answer.strip())
-    try:
+    with contextlib.suppress(json.JSONDecodeError):
         return isinstance(json.loads(answer), dict)
-    except json.JSONDecodeError:
-        return False
+    return False
 
 
-@contextlib.contextmanager
-def _alarm(seconds: int) -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise TimeoutError("hangs")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def fuzz(seed: int, world: Path) -> str:
+def fuzz(seed: int, world: Path) -> list[str]:
     """What is wrong with how a changed command ends, and the command; empty if nothing."""
     with tempfile.TemporaryDirectory() as folder:
         words = trial(seed, world, Path(folder) / "w")
         wrong = complaints(words, Path(folder) / "w")
-    return f"seed {seed}: {' '.join(words)[:300]!r}: " + "\n".join(wrong) if wrong else ""
+    return [f"seed {seed}: {' '.join(words)[:300]!r}: " + "\n".join(wrong)] if wrong else []
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +261,7 @@ def test_the_commands_succeed_on_whole_files(world: Path, tmp_path: Path) -> Non
 
 
 def test_mutated_files_and_arguments_end_in_an_answer_or_one_message(world: Path) -> None:
-    assert [said for seed in range(INPUTS) if (said := fuzz(seed, world))] == []
+    assert [said for seed in range(INPUTS) for said in fuzz(seed, world)] == []
 
 
 def test_an_answer_that_cannot_be_printed_fails_in_one_line(world: Path) -> None:
@@ -316,7 +280,7 @@ def test_an_answer_that_cannot_be_printed_fails_in_one_line(world: Path) -> None
 def test_a_limit_on_memory_that_libraries_do_not_fit_into_is_one_line(world: Path, monkeypatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (10**9, resource.RLIM_INFINITY))
     monkeypatch.chdir(world)
-    result = invoke(["status", "plan", "judged.csv"])
+    result = CliRunner().invoke(app, ["status", "plan", "judged.csv"])
     said = "error: there is not enough memory: the limit (ulimit -v) is 1 GB, and pt-active needs 1.2 GB\n"
     assert (result.exit_code, result.stderr) == (2, said)
 
@@ -325,14 +289,9 @@ def test_a_limit_on_memory_that_libraries_do_not_fit_into_is_one_line(world: Pat
 @pytest.mark.parametrize("library", ["_multiarray_umath", pytest.param("llvmlite", marks=pytest.mark.slow)])
 def test_ctrl_c_ends_in_one_line_even_during_imports(world: Path, library: str) -> None:
     words = ["-m", "pt_active", "simulate", "pool.parquet", "--measure", "DCG@5", "--repetitions", "900000"]
-    process = subprocess.Popen(
-        [sys.executable, *words],
-        cwd=world,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    piped = {"cwd": world, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    listens = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen([sys.executable, *words], preexec_fn=listens, **piped)
     while process.poll() is None and library not in Path(f"/proc/{process.pid}/maps").read_text():
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
@@ -356,7 +315,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
 
     monkeypatch.setattr("pt_active.cli.options.LabelFiles.read", broken)
     monkeypatch.chdir(world)
-    result = invoke(["status", "plan", "judged.csv"])
+    result = CliRunner().invoke(app, ["status", "plan", "judged.csv"])
     assert result.exit_code == 70
     assert result.stdout == ""
     first, *_, raised, last = result.stderr.splitlines()
@@ -393,7 +352,7 @@ def test_every_foreseeable_failure_is_one_line(error, message, world, monkeypatc
 
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr("pt_active.cli.options.LabelFiles.read", fails)
-    result = invoke(["status", "plan", "judged.csv"])
+    result = CliRunner().invoke(app, ["status", "plan", "judged.csv"])
     signal.signal(signal.SIGINT, before)
     (line,) = result.stderr.splitlines()
     assert (result.exit_code, result.stdout) == (130 if isinstance(error, KeyboardInterrupt) else 2, "")
@@ -402,23 +361,7 @@ def test_every_foreseeable_failure_is_one_line(error, message, world, monkeypatc
     assert visible(line) == line
 
 
-def main() -> None:
-    """Fuzz for some time, and print what is wrong."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1_000_000, help="the first seed")
-    options = parser.parse_args()
-    end, tried, wrong = time.monotonic() + options.seconds, 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        make_world(Path(folder))
-        while time.monotonic() < end:
-            if said := fuzz(options.seed + tried, Path(folder)):
-                wrong += 1
-                print(said, flush=True)
-            tried += 1
-    print(f"{tried} inputs, {wrong} with complaints")
-    sys.exit(wrong > 0)
-
-
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as place:
+        make_world(Path(place))
+        sys.exit(by_hand(__doc__, lambda seed: fuzz(seed, Path(place))))

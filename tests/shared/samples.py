@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,19 @@ def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np
     grades = np.column_stack([1 - rho, rho])
     view = introspection(label_tables(loss, f, 2, np.ones(len(p), dtype=bool)), grades, p, loss.proportion)
     return [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(f.shape[1])]
+
+
+@cache
+def small_pool() -> pd.DataFrame:
+    """24 queries of six documents with two rankers, grades, labels, and predictions of a judge."""
+    rng, queries, documents = np.random.default_rng(0), 24, 6
+    qids = [f"q{number:02d}" for number in range(queries)]
+    frame = pd.DataFrame({"qid": np.repeat(qids, documents), "docno": [f"d{d}" for d in range(documents)] * queries})
+    for name in ("a", "b"):
+        frame[f"rank_{name}"] = np.concatenate([rng.permutation(documents) for _ in qids])
+    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([2, 1, 1], len(frame))
+    frame["label"] = [rng.choice(3, p=row) for row in frame.filter(like="grade_").to_numpy()]
+    return frame.assign(judge=rng.integers(0, 3, len(frame)), query="desk lamp", text="a lamp for a desk")
 
 
 def rows_of(score: Scores, rows: np.ndarray) -> Scores:
