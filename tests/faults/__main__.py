@@ -19,21 +19,38 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import count, cycle, islice
 from pathlib import Path
 
-from faults import Broken, Reference, fill, flip, flip_store, kill, kill_store, race, trials
-from kept_things import Writer, artifacts, kept_store, writers
+sys.path.append(str(Path(__file__).parents[1] / "shared"))
+
+from faults import (
+    Broken,
+    Reference,
+    Writer,
+    artifacts,
+    fill,
+    flip,
+    flip_store,
+    kept_store,
+    kill,
+    kill_store,
+    race,
+    trials,
+    writers,
+)
 from tqdm import tqdm
+
+from pt_active.demo.run import run_demo, write_demo
 
 OF_WRITERS = {"kills": kill, "disks": fill, "races": race}
 
 
-def faults(kind: str, seed: int, folder: Path, only: str | None) -> Iterator[tuple[str, Broken]]:
+def faults(kind: str, seed: int, folder: Path) -> Iterator[tuple[str, Broken]]:
     """Fault after fault of a kind: what came of each, and the promises that it broke."""
     if kind == "store-kills":
-        for trial in count():
-            yield kill_store(folder / str(trial), random.Random(f"{seed} {trial}"))
+        yield from (kill_store(folder / str(trial), random.Random(f"{seed} {trial}")) for trial in count())
     elif kind == "store-flips":
         stores = kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)
         for trial in count():
@@ -41,40 +58,26 @@ def faults(kind: str, seed: int, folder: Path, only: str | None) -> Iterator[tup
     elif kind == "flips":
         rng = random.Random(seed)
         saved = {name: Path(str(made.save(folder / name).path)) for name, (made, _) in artifacts().items()}
-        for name in cycle(saved):
-            yield flip(name, saved[name], rng)
+        yield from (flip(name, saved[name], rng) for name in cycle(saved))
     else:
-        from pt_active.demo.run import run_demo, write_demo
-
         (folder / "files").mkdir()
-        demo, references = run_demo(7), []
-        for name, writer in (writers(folder / "files") | {"demo": Writer(lambda path: write_demo(demo, path))}).items():
-            if only in (None, name):
-                (folder / name).mkdir()
-                references.append(Reference(name, writer, folder / name))
+        found = writers(folder / "files") | {"demo": Writer(partial(write_demo, run_demo(7)))}
+        references = [Reference(name, writer, folder / name) for name, writer in found.items()]
         yield from trials(OF_WRITERS[kind], references, folder, seed)
 
 
-def main() -> int:
-    """Try the faults, print how often each outcome came, and return the exit status."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=(*OF_WRITERS, "flips", "store-flips", "store-kills"))
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", metavar="NAME", help="one writer, such as demo")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    outcomes, broken = Counter[str](), Broken()
-    with tempfile.TemporaryDirectory() as name:
-        found = faults(asked.kind, asked.seed, Path(name), asked.only)
-        for outcome, wrong in tqdm(islice(found, asked.number), total=asked.number, unit=" faults"):
-            outcomes[outcome] += 1
-            broken += wrong
+    with tempfile.TemporaryDirectory() as place:
+        found = islice(faults(asked.kind, asked.seed, Path(place)), asked.number)
+        outcomes, wrongs = zip(*tqdm(found, total=asked.number, unit=" faults"), strict=True)
+    broken = [each for wrong in wrongs for each in wrong]
     print(*broken[:20], sep="\n", end="\n" if broken else "")
-    counted = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    print(f"{outcomes.total()} {asked.kind}: {counted}; {len(broken)} broken promises")
-    return int(bool(broken))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    counted = ", ".join(f"{number} {outcome}" for outcome, number in sorted(Counter(outcomes).items()))
+    print(f"{asked.number} {asked.kind}: {counted}; {len(broken)} broken promises")
+    sys.exit(bool(broken))

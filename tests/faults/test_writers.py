@@ -21,8 +21,7 @@ from lz4.frame import LZ4FrameFile
 if not hasattr(os, "fork"):
     pytest.skip("faults are tried in forked processes", allow_module_level=True)
 
-from faults import Reference, fill, kill, kill_store, race, trials
-from kept_things import artifacts, child, ended, writers
+from faults import Reference, artifacts, child, ended, fill, kill, kill_store, race, trials, writers
 
 from pt_active import Plan
 from pt_active.cli.app import app
