@@ -10,6 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from serving import Tell, child
@@ -78,22 +79,6 @@ def test_links_stay_and_only_the_owner_may_read_them(tmp_path: Path) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
 
 
-@pytest.mark.parametrize("content", [b"no database at all" * 100, None])
-def test_another_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "s.sqlite"
-    if content is None:
-        with sqlite3.connect(path) as other:
-            other.execute("CREATE TABLE records (a)")
-            other.execute("PRAGMA writable_schema = ON")
-            other.execute("UPDATE sqlite_master SET sql = 'CREATE TABLE records (`a,\n' || hex(zeroblob(999))")
-    else:
-        path.write_bytes(content)
-    for read in (stored_records, lambda path: Store(path, "p")):
-        with pytest.raises(ValueError, match="expected the judgments of a judging server; .{1,300}$"):
-            read(path)
-    assert content is None or path.read_bytes() == content
-
-
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs a user who may not write somewhere")
 def test_an_archived_store_is_read_where_nothing_can_be_written() -> None:
     def read(tell: Tell) -> None:
@@ -111,24 +96,32 @@ def test_an_archived_store_is_read_where_nothing_can_be_written() -> None:
             assert told.readline() == b"1\n"
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("DELETE FROM about WHERE name = 'plan'", "it does not say of which plan they are"),
-        ("ALTER TABLE about DROP COLUMN sum", "no such column: sum"),
-        ("ALTER TABLE records DROP COLUMN note", "no such column"),
-        # A view may have no end.
-        ("DROP TABLE about; CREATE VIEW about AS SELECT 'x' AS name", "it has no table 'about'"),
-        ("DROP TABLE records; CREATE VIEW records AS SELECT 'x' AS key", "it has no table 'records'"),
-    ],
-)
-def test_a_store_that_lacks_something_is_none(store: Store, change: str, said: str) -> None:
+LACKING = [
+    ("DELETE FROM about WHERE name = 'plan'", "it does not say of which plan they are"),
+    ("ALTER TABLE about DROP COLUMN sum", "no such column: sum"),
+    ("ALTER TABLE records DROP COLUMN note", "no such column"),
+    # A view may have no end.
+    ("DROP TABLE about; CREATE VIEW about AS SELECT 'x' AS name", "it has no table 'about'"),
+    ("DROP TABLE records; CREATE VIEW records AS SELECT 'x' AS key", "it has no table 'records'"),
+]
+NO_SCHEMA = "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE TABLE a (`a,\n' || hex(zeroblob(999))"
+NONE_AT_ALL = [(NO_SCHEMA, ".{1,300}$"), (None, ".{1,300}$")]
+
+
+@pytest.mark.parametrize(("change", "said"), [*LACKING, *NONE_AT_ALL])
+def test_a_store_that_lacks_something_and_another_file_are_refused(store: Store, change: str | None, said: str) -> None:
     store.append([entry(1)])
     store.close()
-    with closing(sqlite3.connect(store.path)) as connection:
-        connection.executescript(f"DROP TRIGGER no_change; {change}")
-    with pytest.raises(ValueError, match=f"{store.path}: expected the judgments of a judging server; {said}"):
-        stored_records(store.path)
+    if change is None:
+        store.path.write_bytes(b"no database at all" * 100)
+    else:
+        with closing(sqlite3.connect(store.path)) as connection:
+            connection.executescript(f"DROP TRIGGER no_change; {change}")
+    content = store.path.read_bytes()
+    for read in (stored_records, lambda path: Store(path, "p"))[: 2 if (change, said) in NONE_AT_ALL else 1]:
+        with pytest.raises(ValueError, match=f"{store.path}: expected the judgments of a judging server; {said}"):
+            read(store.path)
+    assert store.path.read_bytes() == content
 
 
 def test_two_servers_do_not_keep_one_store(store: Store, tmp_path: Path) -> None:
@@ -144,16 +137,15 @@ def test_two_servers_do_not_keep_one_store(store: Store, tmp_path: Path) -> None
     assert len(Store(store.path, "p").entries()) == 1
 
 
-def test_another_process_that_writes_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "s.sqlite"
-    Store(path, "p").close()
+def test_another_process_that_writes_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.close()
     monkeypatch.setattr("pt_active.judging.server.store._WAIT_SECONDS", 0.05)
-    with closing(sqlite3.connect(path)) as other:
+    with closing(sqlite3.connect(store.path)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        for read in (lambda: Store(path, "p"), lambda: stored_records(path)):
-            with pytest.raises(ValueError, match=f"{path}: another process is writing to the file; end that process"):
+        for read in (lambda: Store(store.path, "p"), lambda: stored_records(store.path)):
+            with pytest.raises(ValueError, match=f"{store.path}: another process is writing to the file; end that"):
                 read()
-    Store(path, "p").close()
+    Store(store.path, "p").close()
 
 
 def test_settings_from_several_threads_are_all_kept(store: Store) -> None:
@@ -170,10 +162,7 @@ def test_settings_from_several_threads_are_all_kept(store: Store) -> None:
 
 
 def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_locks(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", no_locks)
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     with pytest.raises(OSError, match="No locks available; the file system has no .*; use a local disk: '.*s.sqlite'"):
         Store(tmp_path / "s.sqlite", "p")
 
