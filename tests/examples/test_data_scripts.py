@@ -16,12 +16,45 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 SCRIPTS = Path(__file__).parents[2] / "data_scripts"
+FILES = {
+    "s1.txt": """\
+2 qid:10 1:0.5 3:7 # docid = GX-1 x
+0 qid:10 1:0.5\t2:1e-1  3:2
+1.0 qid:11 2:-4 3:9
+
+0 qid:12
+""",
+    "A1.txt": """\
+1 qid:10 1:5 2:NULL 3:4 #docid = d1 inc = 1 prob = 0.02
+0 qid:10 1:2 2:9 3:NULL #docid = d2 inc = 0.6 prob = 0.4
+2 qid:10 1:NULL 2:9 3:NULL #docid = d3 inc = 1 prob = 0.5
+0 qid:11 1:NULL 2:NULL 3:NULL #docid = d1 inc = 1 prob = 0.5
+""",
+    "A2.txt": "2 qid:5 1:1 2:2 3:3 #docid = d8 inc = 1 prob = 1\n",
+    "runs/a-1.x.run": "q1 Q0 d1 1 3 a\nq1 Q0 d2 2 2 a\nq1 Q0 d3 3 1 a\nq9 Q0 d1 1 1 a\n",
+    "runs/b.run": "q1 Q0 d3 1 9 b\nq2 Q0 d1 1 4 b\n",
+    "runs/.hidden": "",
+    "c.run": "q1 Q0\td1 1 3\n",
+    "qrels.txt": "q1 0 d1 1\nq1 0 d3 2\nq1 0 d2 -1\nq2 0 d1 -2\nq3 0 d1 1\n",
+    "all.qrels": "q1 0 d1 1\nq1 0 d2 0\nq1 0 d3 2\nq2 0 d1 0\n",
+    "topics.tsv": "q1\tone thing\nq2\tanother\n",
+    "texts.tsv": "d1\tsome words here\nd2\ttwo words\nd3\tword\n",
+}
+LETOR = "s1.txt", "s2.txt.gz"
+TREC = "--runs", "runs", "--qrels", "qrels.txt"
+SOME_LEFT_OUT = pytest.mark.filterwarnings("ignore:.* queries are left out")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
+    """The folder of the files, which is the current one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(SCRIPTS)
+    Path("runs").mkdir()
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    with gzip.open("s2.txt.gz", "wt") as stream:
+        stream.write("1 qid:7 1:1 2:2 3:3 4:4\r\n0 qid:7 1:3\n")
     yield tmp_path
     for path in SCRIPTS.glob("*.py"):
         sys.modules.pop(path.stem, None)
@@ -49,12 +82,13 @@ def complaint(capsys, script, *words):
     return line.removeprefix("error: ")
 
 
-def manifest():
-    return json.loads(pq.read_schema("pool.parquet").metadata[b"pt_active"])
-
-
-def sha(path):
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+def manifest(*sources):
+    """What the pool says of itself; it names its sources, with their digests."""
+    found = json.loads(pq.read_schema("pool.parquet").metadata[b"pt_active"])
+    assert found["sources"] == {
+        Path(each).name: hashlib.sha256(Path(each).read_bytes()).hexdigest() for each in sources
+    }
+    return found
 
 
 def check_ranks(pool, ranker):
@@ -65,31 +99,11 @@ def check_ranks(pool, ranker):
         assert ordered[f"rank_{ranker}"].tolist() == list(range(len(query)))
 
 
-# --- LETOR ----------------------------------------------------------------------------------------------------------
-
-FOLD_1 = """\
-2 qid:10 1:0.5 3:7 # docid = GX-1 x
-0 qid:10 1:0.5\t2:1e-1  3:2
-1.0 qid:11 2:-4 3:9
-
-0 qid:12
-"""
-FOLD_2 = "1 qid:7 1:1 2:2 3:3 4:4\r\n0 qid:7 1:3\n"
-
-
-@pytest.fixture
-def letor(folder):
-    (folder / "s1.txt").write_text(FOLD_1)
-    with gzip.open(folder / "s2.txt.gz", "wt") as stream:
-        stream.write(FOLD_2)
-    return "s1.txt", "s2.txt.gz"
-
-
-def test_svmlight_becomes_a_pool_with_a_manifest(letor, folder, monkeypatch, capsys):
+def test_svmlight_becomes_a_pool_with_a_manifest(folder, monkeypatch, capsys):
     """However many rows are read at once; the manifest says what the pool was made of, and not where."""
     monkeypatch.setattr(importlib.import_module("letor_files"), "ROWS_AT_ONCE", 2)
     rankers = "--ranker", "bm25=3", "--ranker", "flat=4", "--length-feature", "3"
-    pool = run("letor_to_pool", *(str(folder / name) for name in letor), *rankers)
+    pool = run("letor_to_pool", *(str(folder / name) for name in LETOR), *rankers)
     features = np.stack(pool.pop("features"))
     assert pool.drop(columns="score_flat").to_dict("list") == {
         "qid": ["10", "10", "11", "12", "7", "7"],
@@ -108,9 +122,8 @@ def test_svmlight_becomes_a_pool_with_a_manifest(letor, folder, monkeypatch, cap
     assert (types["qid"], types["label"], types["rank_bm25"]) == (pa.string(), pa.int64(), pa.int32())
     said = "pool.parquet: 6 documents of 4 queries\nlabels 0: 3, 1: 2, 2: 1\n2 rankers: bm25, flat\n"
     assert capsys.readouterr().out == said
-    found = manifest()
-    assert (found["script"], found["arguments"]["files"]) == ("letor_to_pool.py", list(letor))
-    assert found["sources"] == {name: sha(name) for name in letor}
+    found = manifest(*LETOR)
+    assert (found["script"], found["arguments"]["files"]) == ("letor_to_pool.py", list(LETOR))
     assert found["counts"] == {"queries": 4, "documents": 6, "labels": {"0": 3, "1": 2, "2": 1}}
     assert str(folder) not in str(found)
 
@@ -125,43 +138,33 @@ def test_ties_go_by_docno_descending_at_single_precision(folder):
     assert pool.loc[pool["rank_all_tied"] == 0, "docno"].tolist() == ["d9", "d9"]
 
 
-@pytest.fixture
-def learnable(folder):
+def test_rankers_learn_on_the_training_fold_of_arrays_and_come_out_the_same():
     importlib.import_module("sklearn.ensemble")
     rng = np.random.default_rng(0)
-    for fold in (1, 2):
-        features = rng.uniform(0, 1, (200, 4))
-        labels = np.clip(np.round(2 * features[:, 0] + rng.normal(0, 0.3, 200)), 0, 2)
-        array = np.column_stack([labels, np.repeat(np.arange(20), 10) + 100 * fold, features])
-        np.save(folder / f"fold{fold}.npy", array)
-    with threadpool_limits(1):  # of the loaded libraries; data this small are slower on several threads
-        yield "fold1.npy", "fold2.npy"
-
-
-def test_learned_rankers_learn_on_the_training_fold_and_come_out_the_same(learnable):
+    features = rng.uniform(0, 1, (2, 200, 4))
+    labels = np.clip(np.round(2 * features[..., 0] + rng.normal(0, 0.3, (2, 200))), 0, 2)
+    qids = np.repeat(np.arange(40), 10).reshape(2, 200)
+    first, second = np.dstack([labels, qids, features])
+    np.save("first.npy", first)
+    with gzip.open("second.npy.gz", "wb") as stream:
+        np.save(stream, np.asfortranarray(second))
     kinds = ("linear", "forest", "boosting")
-    words = [*learnable, *(word for kind in kinds for word in ("--ranker", f"{kind}={kind}")), "--train-fold", "2"]
-    pool = run("letor_to_pool", *words)
-    assert manifest()["arguments"]["train_fold"] == 2
+    words = ["first.npy", "second.npy.gz", "--train-fold", "2"]
+    words += [word for kind in kinds for word in ("--ranker", f"{kind}={kind}")]
+    with threadpool_limits(1):  # of the loaded libraries; data this small are slower on several threads
+        pool = run("letor_to_pool", *words)
+        assert manifest(*words[:2])["arguments"]["train_fold"] == 2
+        np.save("first.npy", first * np.array([0, 1, 1, 1, 1, 1]))
+        again = run("letor_to_pool", *words)  # the labels of the other fold are not seen
+    pd.testing.assert_frame_equal(pool.drop(columns="label"), again.drop(columns="label"))
+    assert pool["qid"].tolist() == [str(qid) for qid in qids.ravel()]
+    assert pool["label"].tolist() == labels.ravel().tolist()
+    np.testing.assert_array_equal(np.stack(pool["features"]), features.reshape(-1, 4).astype(np.float32))
     rest = pool[pool["fold"] == 1]
     for kind in kinds:
         top = rest.loc[rest[f"rank_{kind}"] < 3, "label"].mean()
         assert top > rest["label"].mean() + 0.3
         check_ranks(rest, kind)
-    np.save("fold1.npy", np.load("fold1.npy") * np.array([0, 1, 1, 1, 1, 1]))
-    again = run("letor_to_pool", *words)  # the labels of the other fold are not seen
-    pd.testing.assert_frame_equal(pool.drop(columns="label"), again.drop(columns="label"))
-
-
-def test_arrays(learnable):
-    array = np.load("fold1.npy")
-    with gzip.open("two.npy.gz", "wb") as stream:
-        np.save(stream, np.asfortranarray(array) + np.array([0, 500, 0, 0, 0, 0]))
-    pool = run("letor_to_pool", "fold1.npy", "two.npy.gz", "--ranker", "x=2")
-    qids = array[:, 1].astype(int)
-    assert pool["qid"].tolist() == [*map(str, qids + 0), *map(str, qids + 500)]
-    assert pool["label"].tolist() == [*array[:, 0]] * 2
-    np.testing.assert_array_equal(np.stack(pool["features"]), np.tile(array[:, 2:], (2, 1)).astype(np.float32))
 
 
 LABEL, QUERY = "expected a whole label from 0 to 1000, got", "expected qid:QUERY after the label, got"
@@ -185,29 +188,17 @@ def test_bad_svmlight(folder, capsys, text, message):
     assert f"bad.txt:{message}" in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
 
 
-def test_nothing_is_overwritten_or_left_half_written(letor, capsys, monkeypatch, folder):
+def test_nothing_is_overwritten_or_left_half_written(capsys, monkeypatch, folder):
     Path("new.parquet").write_text("mine")
-    assert "new.parquet exists; choose another --out" in complaint(capsys, "letor_to_pool", *letor, "--ranker", "x=1")
+    assert "new.parquet exists; choose another --out" in complaint(capsys, "letor_to_pool", *LETOR, "--ranker", "x=1")
     before = set(folder.iterdir())
     monkeypatch.setattr(importlib.import_module("pool_writer").pq.ParquetWriter, "write_table", None)
     with pytest.raises(TypeError):
-        call("letor_to_pool", *letor, "--ranker", "x=1")
+        call("letor_to_pool", *LETOR, "--ranker", "x=1")
     assert set(folder.iterdir()) == before
 
 
-# --- rank aggregation -----------------------------------------------------------------------------------------------
-
-AGG = """\
-1 qid:10 1:5 2:NULL 3:4 #docid = d1 inc = 1 prob = 0.02
-0 qid:10 1:2 2:9 3:NULL #docid = d2 inc = 0.6 prob = 0.4
-2 qid:10 1:NULL 2:9 3:NULL #docid = d3 inc = 1 prob = 0.5
-0 qid:11 1:NULL 2:NULL 3:NULL #docid = d1 inc = 1 prob = 0.5
-"""
-
-
-def test_lists_are_those_of_the_judged_documents(folder):
-    (folder / "A1.txt").write_text(AGG)
-    (folder / "A2.txt").write_text("2 qid:5 1:1 2:2 3:3 #docid = d8 inc = 1 prob = 1\n")
+def test_lists_are_those_of_the_judged_documents():
     pool = run("letor_agg_to_pool", "A1.txt", "A2.txt")
     assert pool["rank_system_1"].tolist() == [1, 0, -1, -1, 0]
     assert pool["rank_system_2"].tolist() == [-1, 1, 0, -1, 0]
@@ -215,36 +206,13 @@ def test_lists_are_those_of_the_judged_documents(folder):
     assert pool["fold"].tolist() == [1, 1, 1, 1, 2]
     expected = [[1 / 6, 0, 1 / 5], [1 / 3, 1 / 10, 0], [0, 1 / 10, 0], [0, 0, 0], [1 / 2, 1 / 3, 1 / 4]]
     np.testing.assert_allclose(np.stack(pool["features"]), expected, rtol=1e-6)
-    assert manifest()["rankers"] == ["system_1", "system_2", "system_3"]
-    assert manifest()["sources"] == {name: sha(name) for name in ("A1.txt", "A2.txt")}
+    assert manifest("A1.txt", "A2.txt")["rankers"] == ["system_1", "system_2", "system_3"]
 
 
-# --- TREC -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def trec(folder):
-    (folder / "runs").mkdir()
-    (folder / "runs" / "a-1.x.run").write_text("q1 Q0 d1 1 3 a\nq1 Q0 d2 2 2 a\nq1 Q0 d3 3 1 a\nq9 Q0 d1 1 1 a\n")
-    (folder / "runs" / "b.run").write_text("q1 Q0 d3 1 9 b\nq2 Q0 d1 1 4 b\n")
-    (folder / "runs" / ".hidden").write_text("")
-    (folder / "qrels.txt").write_text("q1 0 d1 1\nq1 0 d3 2\nq1 0 d2 -1\nq2 0 d1 -2\nq3 0 d1 1\n")
-    (folder / "topics.tsv").write_text("q1\tone thing\nq2\tanother\n")
-    (folder / "texts.tsv").write_text("d1\tsome words here\nd2\ttwo words\nd3\tword\n")
-    return ("--runs", "runs", "--qrels", "qrels.txt")
-
-
-def by_pair(pool, column):
-    return pool.set_index(["qid", "docno"])[column].to_dict()
-
-
-SOME_LEFT_OUT = pytest.mark.filterwarnings("ignore:1 queries are left out")
-
-
-def test_runs_and_qrels_become_a_pool(trec):
+def test_runs_and_qrels_become_a_pool():
     extra = ("--topics", "topics.tsv", "--texts", "texts.tsv", "--unjudged", "drop")
     with pytest.warns(UserWarning, match="queries are left out") as caught:
-        pool = run("trec_to_pool", *trec, *extra)
+        pool = run("trec_to_pool", *TREC, *extra)
     assert [str(warning.message) for warning in caught] == [
         "runs/a-1.x.run: the last query, 'q9', has 1 line and all other queries at least 3; is the file whole?",
         "1 queries are left out, which have no labels: 'q9'",
@@ -256,60 +224,47 @@ def test_runs_and_qrels_become_a_pool(trec):
         ["q1", "d3", 2, 1, 0, "one thing", "word", 1],
         ["q2", "d1", 0, -1, 0, "another", "some words here", 3],
     ]
-    names = {"a-1.x.run": "runs/", "b.run": "runs/", "qrels.txt": "", "topics.tsv": "", "texts.tsv": ""}
-    assert manifest()["sources"] == {name: sha(place + name) for name, place in names.items()}
-    assert manifest()["arguments"]["run"] == {"a-1": "a-1.x.run", "b": "b.run"}
+    found = manifest("runs/a-1.x.run", "runs/b.run", "qrels.txt", "topics.tsv", "texts.tsv")
+    assert found["arguments"]["run"] == {"a-1": "a-1.x.run", "b": "b.run"}
 
 
 @SOME_LEFT_OUT
-def test_what_becomes_of_documents_without_a_label(trec):
+def test_what_becomes_of_documents_without_a_label():
     """They count as not relevant, or lie below the depth; what is dropped leaves no gaps."""
-    pool = run("trec_to_pool", *trec, "--unjudged", "nonrelevant")
-    assert by_pair(pool, "label")["q1", "d2"] == 0
-    assert by_pair(pool, "rank_a-1")["q1", "d3"] == 2
-    assert len(run("trec_to_pool", *trec, "--depth", "1")) == 3
-    condensed = run("trec_to_pool", *trec, "--unjudged", "drop")
-    for ranker in ("a-1", "b"):
-        check_ranks(condensed, ranker)
+    pool = run("trec_to_pool", *TREC, "--unjudged", "nonrelevant").set_index(["qid", "docno"])
+    assert pool["label"]["q1", "d2"] == 0
+    assert pool["rank_a-1"]["q1", "d3"] == 2
+    assert len(run("trec_to_pool", *TREC, "--depth", "1")) == 3
+    condensed = run("trec_to_pool", *TREC, "--unjudged", "drop")
+    check_ranks(condensed, "a-1")
+    check_ranks(condensed, "b")
     assert set(map(tuple, condensed[["qid", "docno"]].to_numpy())) == {("q1", "d1"), ("q1", "d3"), ("q2", "d1")}
 
 
-@pytest.mark.filterwarnings("ignore:.* queries are left out")
+@SOME_LEFT_OUT
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--qrels qrels.txt", "pass --run NAME=FILE"),
-        ("--runs runs --qrels qrels.txt --run b=runs/b.run", "the name 'b' is taken"),
-        ("--runs runs --qrels qrels.txt --run depth=runs/b.run", "the name 'depth' is taken"),
-        ("--run c=c.run --qrels qrels.txt", "c.run: line 1: expected 6 columns"),
-        (
-            "--runs runs --qrels qrels.txt --unjudged drop --texts c.run",
-            "no text for 2 documents of the pool: 'd1', 'd3'",
-        ),
-        ("--runs runs --qrels qrels.txt", "1 retrieved documents have no label: ('q1', 'd2'); pass --depth N"),
+        ("", "pass --run NAME=FILE"),
+        ("--runs runs --run b=runs/b.run", "the name 'b' is taken"),
+        ("--runs runs --run depth=runs/b.run", "the name 'depth' is taken"),
+        ("--run c=c.run", "c.run: line 1: expected 6 columns"),
+        ("--runs runs --unjudged drop --texts c.run", "no text for 2 documents of the pool: 'd1', 'd3'"),
+        ("--runs runs", "1 retrieved documents have no label: ('q1', 'd2'); pass --depth N"),
     ],
 )
-def test_bad_trec_files(trec, capsys, folder, words, message):
-    (folder / "c.run").write_text("q1 Q0\td1 1 3\n")
-    assert message in complaint(capsys, "trec_to_pool", *words.split())
-
-
-# --- ir_datasets ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def known(trec, folder, monkeypatch):
-    (folder / "all.qrels").write_text("q1 0 d1 1\nq1 0 d2 0\nq1 0 d3 2\nq2 0 d1 0\n")
-    files = {"docs_tsv": "texts.tsv", "queries_tsv": "topics.tsv"}
-    sets = {"a/here": ir_datasets.create_dataset(**files, qrels_trec="all.qrels")}
-    monkeypatch.setattr(ir_datasets, "load", sets.__getitem__)
+def test_bad_trec_files(capsys, words, message):
+    assert message in complaint(capsys, "trec_to_pool", "--qrels", "qrels.txt", *words.split())
 
 
 @SOME_LEFT_OUT
-def test_a_data_set_of_ir_datasets(known):
-    pool = run("irds_to_pool", "a/here", "--runs", "runs", "--text")
+def test_a_data_set_of_ir_datasets(monkeypatch):
+    files = {"docs_tsv": "texts.tsv", "queries_tsv": "topics.tsv", "qrels_trec": "all.qrels"}
+    monkeypatch.setattr(ir_datasets, "load", {"a/here": ir_datasets.create_dataset(**files)}.__getitem__)
+    pool = run("irds_to_pool", "a/here", "--runs", "runs", "--text").set_index(["qid", "docno"])
     assert pool["query"].unique().tolist() == ["one thing", "another"]
-    assert by_pair(pool, "label") == {("q1", "d1"): 1, ("q1", "d2"): 0, ("q1", "d3"): 2, ("q2", "d1"): 0}
-    assert by_pair(pool, "length")["q1", "d3"] == 1
-    assert manifest()["arguments"]["dataset"] == "a/here"
-    assert set(manifest()["sources"]) == {"a-1.x.run", "b.run", "qrels of a/here", "queries of a/here"}
+    assert pool["label"].to_dict() == {("q1", "d1"): 1, ("q1", "d2"): 0, ("q1", "d3"): 2, ("q2", "d1"): 0}
+    assert pool["length"]["q1", "d3"] == 1
+    found = json.loads(pq.read_schema("pool.parquet").metadata[b"pt_active"])
+    assert found["arguments"]["dataset"] == "a/here"
+    assert set(found["sources"]) == {"a-1.x.run", "b.run", "qrels of a/here", "queries of a/here"}

@@ -1,28 +1,24 @@
-"""Numbers that scripts of the reproductions compute for themselves, against enumeration, the package, or by hand."""
+"""Numbers that examples and scripts of the reproductions compute for themselves: by hand, or those of the package."""
+
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from populations import plain
+from populations import POPULATIONS, plain
 from samples import by_t
+from scipy import stats
 
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
-from pt_active.inference.replay import Method, Population
+from pt_active.inference.replay import Population
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.relevance.moments import Moments
-from pt_active.risk import Audit, Precision, Recall, ZeroOne
+from pt_active.risk import Audit
 from pt_active.sampling.sample import Sample
-from pt_active.studies.simulate import replays
 
-pytest.importorskip("matplotlib")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:.*hand-picked"),
-]
-
-# --- leagues and figures ----------------------------------------------------------------------------------------------
+SCORES = Path(__file__).parents[3] / "shared" / "data" / "answers" / "gpqa_diamond_scores.csv"
 
 
 def population_of(values: np.ndarray, model: np.ndarray, cost: np.ndarray) -> Population:
@@ -32,6 +28,7 @@ def population_of(values: np.ndarray, model: np.ndarray, cost: np.ndarray) -> Po
     return Population(values[:, None], moments, moments, cost, np.full(m, 1 / m), np.ones(m, dtype=np.int64))
 
 
+@pytest.mark.slow
 def test_ppi_of_many_samples_is_that_of_each(script):
     """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
     rng = np.random.default_rng(3)
@@ -47,49 +44,18 @@ def test_ppi_of_many_samples_is_that_of_each(script):
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
 
 
-def test_a_large_pool_saves_what_theory_says(script):
-    """The best saving is computed by hand; replays from a very large pool agree with a design's predicted saving."""
+def test_the_best_saving_is_that_of_theory(script):
     rng = np.random.default_rng(1)
     model, noise, cost = rng.normal(3, 1, 2000), rng.normal(0, 1, 2000), rng.uniform(1, 5, 2000)
     figures, pool = script("figures"), population_of(model + noise, model, cost)
     assert figures.asymptotic_saving(pool, pool.weight) == pytest.approx(0)
-    saving = figures.asymptotic_savings(pool)
-    best, spread = saving["perfect"], np.abs(pool.target - pool.truth)
+    saving, spread = figures.asymptotic_savings(pool), np.abs(pool.target - pool.truth)
     by_hand = 1 - np.mean(spread * np.sqrt(pool.cost)) ** 2 / (np.mean(spread**2) * np.mean(pool.cost))
-    assert best == pytest.approx(by_hand)
-    assert 0 < saving["asymptotic"] < best
-    methods = {name: Method(name, "snis") for name in ("passive", "optimal")}
-    found = replays(pool, methods.values(), 2000, budgets=[40 * pool.cost.mean()], seed=2, progress=False)
-    squared = {name: found[method].error[0] ** 2 for name, method in methods.items()}
-    ratio = squared["optimal"].mean() / squared["passive"].mean()
-    error = np.hypot(*(s.std() / s.mean() / np.sqrt(2000) for s in squared.values())) * ratio
-    assert abs(ratio - (1 - saving["asymptotic"])) < 3 * error
+    assert saving["perfect"] == pytest.approx(by_hand)
+    assert 0 < saving["asymptotic"] < saving["perfect"]
 
 
-# --- audits and rounds --------------------------------------------------------------------------------------------
-
-
-def test_problems_are_estimated_without_error_from_everything(script):
-    replays = script("audit_replays")
-    rng = np.random.default_rng(0)
-    grades = rng.dirichlet(np.ones(3), 80)
-    prediction, label = grades.argmax(axis=1).astype(float), rng.integers(0, 3, 80).astype(float)
-    called, relevant = prediction >= 1, label >= 1
-    truths = {
-        ZeroOne(): (prediction != label).mean(),
-        Precision(): (called & relevant).sum() / called.sum(),
-        Recall(): (called & relevant).sum() / relevant.sum(),
-    }
-    everything = replays.Sample(np.arange(80)[None], np.ones((1, 80), dtype=int), np.ones((1, 80)))
-    for loss, truth in truths.items():
-        problem = replays.graded_problem(loss, prediction, grades, label)
-        assert problem.risk == pytest.approx(truth, abs=1e-12)
-        assert problem.fixed == (loss != Recall())
-        for estimator in ("snis", "regression"):
-            assert replays.estimates(problem, everything, estimator).value[0] == pytest.approx(truth, abs=1e-12)
-        assert replays.stratified_estimates(problem, 80, 1, 0).value[0] == pytest.approx(truth, abs=1e-12)
-
-
+@pytest.mark.slow
 def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch):
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)
@@ -108,6 +74,7 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch):
             assert found.confidence_interval() == wanted.confidence_interval()
 
 
+@pytest.mark.slow
 def test_one_at_a_time_lur_is_lure(script):
     """The weights are those of Farquhar et al. (2021): 1 + (N − M)/(N − m) (1/((N − m + 1) q_m) − 1), over M."""
     quick = script("active_testing")
@@ -123,9 +90,8 @@ def test_one_at_a_time_lur_is_lure(script):
     assert {"lur_difference", "lur_regression", quick.SMOOTHED} < {name for _, name in found}
 
 
-# --- looks and verdicts ------------------------------------------------------------------------------------------
-
-
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*hand-picked")
 @pytest.mark.parametrize("each", [True, False])
 def test_plain_intervals_are_those_of_the_comparison(script, each):
     module, queries = script("hostile"), 450
@@ -142,6 +108,8 @@ def test_plain_intervals_are_those_of_the_comparison(script, each):
     assert np.isinf(low[0, 0]) == each
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*hand-picked")
 def test_bets_are_those_of_the_status(script):
     """An interval that ever lacks the truth is one at some number of labels, and the status has it."""
     module = script("sequences")
@@ -158,3 +126,71 @@ def test_bets_are_those_of_the_status(script):
     for each in orders:
         assert each.proof.draws.base[-1] == pytest.approx(proof.draws.base[-1], abs=1e-9)
         assert each.labels(-1) == each.labels(len(each.proof.draws.value)) == len(each.query)
+
+
+@pytest.mark.parametrize("name", POPULATIONS)
+def test_neither_ranker_is_better_in_a_hostile_population_and_a_plan_takes_it(name):
+    for seed, queries in ((0, 200), (1, 75)):
+        found = POPULATIONS[name](seed, queries)
+        frame = found.pool.merge(found.qrels, on=["qid", "docno"])
+        assert frame["qid"].nunique() == queries
+        traffic = frame.get("traffic", pd.Series(1.0, frame.index))
+        ranks = frame[["rank_a", "rank_b"]].to_numpy()
+        gains = (2.0 ** frame["label"] - 1).to_numpy()[:, None] / np.log2(ranks + 2)
+        for worth in (gains, (frame["label"] > 0).to_numpy()[:, None]):
+            of_query = pd.DataFrame(worth * (ranks < 10)).groupby(frame["qid"]).sum()
+            difference = of_query[0] - of_query[1]
+            weight = traffic.groupby(frame["qid"]).first()
+            assert abs(difference @ weight) / weight.sum() < 1e-12
+            assert worth is not gains or difference.any()
+    plan = Plan.create(found.pool, None, "DCG@10", budget=10**6, level="query")
+    assert plan.compare(found.qrels, first="a", second="b").difference == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("questions", "runs"), [(198, 5), (7, 3), (40, 1)])
+def test_runs_are_repeats_of_their_question(example, questions, runs):
+    rng, module = np.random.default_rng(questions), example("repeated_runs")
+    index = pd.MultiIndex.from_product([np.arange(questions).astype(str), ["b", "a"], 1 + np.arange(runs)])
+    scores = index.to_frame(index=False).set_axis(["item_id", "model_id", "epoch"], axis=1)
+    scores["score"] = rng.binomial(1, np.repeat(rng.beta(1, 1, questions), 2 * runs)).astype(float)
+    result, estimates = module.census(scores)
+    means = scores.groupby(["item_id", "model_id"])["score"].mean().unstack()
+    gain = means["a"] - means["b"]
+    assert (result.first, result.second) == ("a", "b")
+    assert result.difference == pytest.approx(gain.mean(), rel=1e-9)
+    assert result.standard_error == pytest.approx(gain.sem(), rel=1e-9)
+    assert result.pvalue == pytest.approx(stats.ttest_1samp(gain, 0).pvalue, rel=1e-9)
+    assert result.beside.confidence_interval() == (result.difference, result.difference)
+    errors = {name: estimate.standard_error for name, estimate in estimates.items()}
+    assert errors == pytest.approx(means.sem().to_dict(), rel=1e-9)
+    z = (gain.mean() - np.array(module.unpaired(estimates))) / np.sqrt(means["a"].var() + means["b"].var())
+    assert z * np.sqrt(questions) == pytest.approx([1.959964, -1.959964], rel=1e-6)
+
+
+@pytest.mark.skipif(not SCORES.exists(), reason="the scores are not here")
+def test_the_published_numbers_of_two_models_on_198_questions(example):
+    module = example("repeated_runs")
+    result, estimates = module.census(pd.read_csv(SCORES))
+    assert (round(abs(result.difference), 4), round(result.standard_error, 4)) == (0.0586, 0.0278)
+    assert round(result.pvalue, 3) == 0.036
+    interval = np.sign(result.difference) * np.array(module.unpaired(estimates))
+    assert sorted(np.round(100 * interval, 1)) == [-2.1, 13.8]
+    assert result.beside.pvalue == 0
+
+
+def test_every_way_to_use_an_llm_judge_is_near_the_truth_on_average(script, demo, graded):
+    """60 samples, four standard errors; the error of the judge alone, wrong in a third, is the same in every sample."""
+    pytest.importorskip("ppi_py")
+    frame = graded.merge(demo.qrels, on=["qid", "docno"])
+    frame = frame[frame["qid"].isin(sorted(frame["qid"].unique())[:30])].reset_index(drop=True)
+    rng = np.random.default_rng(0)
+    wrong = rng.random(len(frame)) < 1 / 3
+    frame = frame.assign(said=np.where(wrong, rng.integers(0, 4, len(frame)), frame["label"]))
+    ways = script("judge_ways")
+    case = ways.case_of(frame, "DCG@10", list(demo.runs))
+    for name, way in ways.WAYS.items():
+        error = way(case, float(case.population.cost.sum() / 3), 60, 0).error
+        if name == "LLM alone":
+            assert np.ptp(error) == 0
+        else:
+            assert abs(error.mean()) < 4 * error.std() / np.sqrt(60), name
