@@ -7,13 +7,13 @@ but for white space at the ends of lines.
 
 import contextlib
 import functools
-import importlib
-import importlib.util
 import io
 import re
+import runpy
 import shlex
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import pytest
@@ -43,7 +43,7 @@ from pt_active.sampling import draws as round_drawing
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "pt_active" / "pt_docs"
 PAGES = sorted(DOCS.glob("*.md"))
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
 
 
 RUN = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n*```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
@@ -62,17 +62,8 @@ def executed(language, text, namespace):
     return plain(printed.getvalue())
 
 
-def loaded(path):
-    """The module of a script."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
 def plain(text):
-    lines = [line.rstrip() for line in text.splitlines()]
-    return "\n".join(lines).strip("\n")
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -93,19 +84,18 @@ def made_once():
         yield
 
 
-LONG = ("any_measure", "crossval", "quickstart")  # Pages whose examples take seconds
+def marks(page):
+    """Those of a page; some have examples that take seconds."""
+    return [pytest.mark.slow] if page.stem in ("any_measure", "crossval", "quickstart") else []
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in LONG else [], id=page.stem) for page in PAGES],
-)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page), id=page.stem) for page in PAGES])
 def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for block in RUN.finditer(page.read_text(encoding="utf-8")):
+        for block in RUN.finditer(page.read_text("utf-8")):
             language, text, output = block.groups()
             printed = executed(language, text, namespace)
             assert output is None or printed == plain(output), f"{page.name}, {text}"
@@ -113,23 +103,24 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 
 def test_there_are_examples():
     """Guards against fences that the test above would not see."""
-    texts = {page.stem: page.read_text(encoding="utf-8") for page in PAGES}
+    texts = {page.stem: page.read_text("utf-8") for page in PAGES}
     for stem in ("quickstart", "concepts", "definitions", "documents", "many-rankers", "rounds", "auditing"):
         assert any(block[3] for block in RUN.finditer(texts[stem]))
-    fences = [re.findall("^```(.*)$", text, re.MULTILINE) for text in texts.values()]
-    assert {language for each in fences for language in each[::2]} <= {"python", "sh", "text"}
-    assert not any(end for each in fences for end in each[1::2])
+    for text in texts.values():
+        fences = re.findall("^```(.*)$", text, re.MULTILINE)
+        assert {*fences[::2]} <= {"python", "sh", "text"}
+        assert not any(fences[1::2])
 
 
 def test_the_workflow_of_the_gate_runs_the_command_of_its_page():
-    text = (ROOT / "examples" / "release-gate.yml").read_text(encoding="utf-8")
-    blocks = RUN.findall((DOCS / "gate.md").read_text(encoding="utf-8"))
+    text = (ROOT / "examples" / "release-gate.yml").read_text("utf-8")
+    blocks = RUN.findall((DOCS / "gate.md").read_text("utf-8"))
     assert any(f"- run: {command.strip()} --junit " in text for language, command, _ in blocks if language == "sh")
 
 
-def anchors(page):
+def anchors(text):
     """The anchors of a page's headings, as code hosts make them."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
@@ -137,10 +128,16 @@ MAKES_ANCHORS = "---\nmyst:\n  heading_anchors: 3\n---\n"
 """Sphinx gives the headings of a page anchors if it begins so: PyTerrier's site asks for none."""
 
 
+def is_a_test(named):
+    """Whether ``FILE::NAME`` is one."""
+    file, name = named.split("::")
+    return f"def {name}(" in (ROOT / "tests" / file).read_text("utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_opens_with_its_question_and_leads_on(page):
     """The question stands in italics below the title, and where to go next in the last paragraph or list."""
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text("utf-8")
     assert re.search(r"\A(---\n.*?\n---\n\n)?# [^\n]+\n\n\*[^*]+\?\*", text, flags=re.DOTALL)
     assert page.stem in ("api", "theory") or "](" in text.rstrip().split("\n\n")[-1]
     for target in re.findall(r"\]\((?!https://)([^)]+)\)", text):
@@ -148,24 +145,22 @@ def test_a_page_opens_with_its_question_and_leads_on(page):
         linked = page.parent / file if file else page
         assert linked.exists(), target
         if anchor:
-            assert anchor in anchors(linked), target
-            assert linked.read_text(encoding="utf-8").startswith(MAKES_ANCHORS), linked.name
-    for file, name in re.findall(r"`tests/([\w/]+\.py)::(\w+)`", text):
-        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
+            assert anchor in anchors(linked.read_text("utf-8")), target
+            assert linked.read_text("utf-8").startswith(MAKES_ANCHORS), linked.name
+    for named in re.findall(r"`tests/([\w/]+\.py::\w+)`", text):
+        assert is_a_test(named), named
 
 
 def test_docstrings_cite_sections_of_the_appendix():
-    sections = re.findall(r"^## (\d+)\.", (DOCS / "theory.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    sources = (path.read_text(encoding="utf-8") for path in Path(pt_active.__file__).parent.rglob("*.py"))
-    cited = {
-        number for text in sources for many in re.findall(r"\[theory ([\d, ]+)\]", text) for number in many.split(", ")
-    }
+    sections = re.findall(r"^## (\d+)\.", (DOCS / "theory.md").read_text("utf-8"), flags=re.MULTILINE)
+    code = "".join(path.read_text("utf-8") for path in Path(pt_active.__file__).parent.rglob("*.py"))
+    cited = set(", ".join(re.findall(r"\[theory ([\d, ]+)\]", code)).split(", "))
     assert len(cited) > 10
-    assert cited - set(sections) == set()
+    assert cited <= set(sections)
 
 
 def test_the_first_page_lists_all_others():
-    index = (DOCS / "index.rst").read_text(encoding="utf-8")
+    index = (DOCS / "index.rst").read_text("utf-8")
     assert all(target.startswith("https://") for target in re.findall(r"`[^`<]+<([^>`]+)>`_", index))
     pages = {page.stem for page in PAGES}
     assert set(re.findall(r":doc:`[^`<]+<([^>`]+)>`", index)) == pages
@@ -198,53 +193,44 @@ LISTED = {
 @pytest.mark.parametrize("what", LISTED)
 def test_every_registered_name_has_its_row(what):
     page, names = LISTED[what]
-    cells = re.findall(r"^\| (`[^|]+?) \|", (DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    cells = re.findall(r"^\| (`[^|]+?) \|", (DOCS / f"{page}.md").read_text("utf-8"), flags=re.MULTILINE)
     rows = [row for cell in cells for row in re.findall(r"`([^`]+)`", cell)]
     for name in names:
         assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
 
 
 def test_every_method_has_its_name_test_and_example():
-    page = (DOCS / "methods.md").read_text(encoding="utf-8")
+    page = (DOCS / "methods.md").read_text("utf-8")
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
     rows = [row for row in rows if row[0] not in ("method", "---")]
     assert len(rows) > 40
     for method, name, test, example in rows:
         assert method, name
         assert name, method
-        file, function = re.fullmatch(r"`([\w/]*test_\w+\.py)::(test_\w+)`", test).groups()
-        assert f"def {function}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), test
-        used = "".join(where.read_text(encoding="utf-8") for where in named_examples(example))
+        assert is_a_test(test.strip("`")), test
+        parts = [re.fullmatch(r"`([\w/]+\.py)`|\[.+\]\(([\w-]+\.md)\)", part) for part in example.split(", ")]
+        assert all(parts), example
+        files = [ROOT / "examples" / part[1] if part[1] else DOCS / part[2] for part in parts]
+        used = "".join(file.read_text("utf-8") for file in files)
         for said in re.findall(r"`([^`]+)`", name):
             value = re.search(r'"([^"]+)"', said)  # of a keyword; else the last part of the name must be used
             key = value[1] if value else re.sub(r"[(=].*", "", said).split(".")[-1]
             assert re.search(rf"(?<![\w.-]){re.escape(key)}(?![\w-])|\.{re.escape(key)}\b", used), (name, key, example)
 
 
-def named_examples(cell):
-    """The pages and scripts of a cell, of which there is one at least and nothing else."""
-    parts = [re.fullmatch(r"`([\w/]+\.py)`|\[.+\]\(([\w-]+\.md)\)", part) for part in cell.split(", ")]
-    assert all(parts), cell
-    return [ROOT / "examples" / part[1] if part[1] else DOCS / part[2] for part in parts]
-
-
 def test_the_page_of_the_api_is_that_of_the_docstrings():
-    api = loaded(ROOT / ".ci" / "api.py")
-    assert (DOCS / "api.md").read_text(encoding="utf-8") == api.page(), "python .ci/api.py makes the page again"
+    api = SimpleNamespace(**runpy.run_path(str(ROOT / ".ci" / "api.py")))
+    assert (DOCS / "api.md").read_text("utf-8") == api.page(), "python .ci/api.py makes the page again"
     assert {name.split(".")[0] for names in api.NAMES.values() for name in names.split()} >= set(pt_active.__all__)
 
 
-def of_readme(heading):
-    """The first block below a heading."""
-    return re.search(rf"^## {heading}\n+```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE).group(1)
-
-
 def test_two_commands_of_the_readme_set_everything_up():
+    blocks = dict(re.findall(r"^## ([^\n]+)\n+```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE))
     for heading, last in (("Try it", "pt-active demo"), ("Test it", "-m pytest")):
-        (line,) = of_readme(heading).splitlines()
+        (line,) = blocks[heading].splitlines()
         assert line.startswith("(python3 -m venv .venv")
         assert line.endswith(last)
-    assert "pip install --quiet -e '.[judge]' " in of_readme("Try it")  # `pt-active judge` stands below it
+    assert "pip install --quiet -e '.[judge]' " in blocks["Try it"]  # `pt-active judge` stands below it
 
 
 def test_the_python_of_the_readme_prints_what_is_shown(capsys):
@@ -261,30 +247,25 @@ def test_the_readme_is_read_in_a_minute_without_the_glossary():
 
 @pytest.mark.slow
 def test_the_readme_shows_what_the_commands_print():
-    script = loaded(ROOT / "examples" / "transcript.py")
+    script = SimpleNamespace(**runpy.run_path(str(ROOT / "examples" / "transcript.py")))
     shown = script.BLOCK.search(README)
     assert plain(script.transcript()) == plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2]))
 
 
-def typed():
-    """The commands in README and in all pages, each as its words, also those whose output is not shown."""
-    for page in (ROOT / "README.md", *PAGES):
-        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
-            for line in block.replace("\\\n", " ").splitlines():
-                if found := re.match(r"(\$ )?pt-active (?P<words>[a-z].*)", line):
-                    yield page.name, shlex.split(found["words"], comments=True)
-
-
 def test_commands_in_pages_are_those_that_the_command_line_takes():
-    """No command or option is one that there is not; values are not tried."""
+    """No command or option in README and in pages is one that there is not; values are not tried."""
     root, seen = typer.main.get_command(app.app), 0
-    for page, words in typed():
-        command = root
-        while words and words[0] in getattr(command, "commands", ()):
-            command, words = command.loaded(words[0]), words[1:]
-        assert not hasattr(command, "commands") or not words or words[0].startswith("-"), (page, words)
-        known = {name for each in (*command.params, *root.params) for name in (*each.opts, *each.secondary_opts)}
-        asked = {word.partition("=")[0] for word in words if word.startswith("--")}
-        assert asked <= {*known, "--help"}, (page, words)
-        seen += 1
+    for page in (ROOT / "README.md", *PAGES):
+        blocks = re.findall(r"^```\w*\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+        for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
+            if not (found := re.match(r"(\$ )?pt-active ([a-z].*)", line)):
+                continue
+            command, words = root, shlex.split(found[2], comments=True)
+            while words and words[0] in getattr(command, "commands", ()):
+                command, words = command.loaded(words[0]), words[1:]
+            assert not hasattr(command, "commands") or not words or words[0].startswith("-"), (page.name, line)
+            known = {name for each in (*command.params, *root.params) for name in (*each.opts, *each.secondary_opts)}
+            asked = {word.partition("=")[0] for word in words if word.startswith("--")}
+            assert asked <= {*known, "--help"}, (page.name, line)
+            seen += 1
     assert seen > 30

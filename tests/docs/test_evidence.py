@@ -3,9 +3,7 @@
 import argparse
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -22,10 +20,10 @@ class Parsed(Exception):
 
 
 @pytest.fixture
-def takes(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+def takes(script, monkeypatch):
     """Checks that the script of a command exists and takes its arguments: the script."""
 
-    def read(command: str) -> ModuleType:
+    def read(command):
         interpreter, path, *words = shlex.split(command)
         if Path(path).stem == "llm_judges":
             pytest.importorskip("ppi_py")
@@ -33,7 +31,7 @@ def takes(script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) 
         assert (ROOT / path).exists(), command
         found, parse = script(Path(path).stem), argparse.ArgumentParser.parse_args
 
-        def parsed(parser: argparse.ArgumentParser, *_: object) -> None:
+        def parsed(parser, *_):
             parse(parser, words)
             raise Parsed
 
@@ -53,7 +51,7 @@ def test_the_command_of_a_table_is_one_that_its_script_takes(name, takes, script
     assert re.match(r"\d{4}-\d\d-\d\d\b", header["made"])
     assert len(table) > 1
     made = takes(header["command"])
-    assert f'"{name}"' in Path(str(made.__file__)).read_text(encoding="utf-8"), "the script does not name the table"
+    assert f'"{name}"' in Path(str(made.__file__)).read_text("utf-8"), "the script does not name the table"
 
 
 @pytest.mark.parametrize(("picture", "command"), PICTURES[["picture", "command"]].to_numpy())
@@ -70,13 +68,13 @@ def test_every_picture_has_a_command():
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
 def test_a_page_shows_what_the_files_hold(page, script):
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text("utf-8")
     assert script("pages").rendered(text) == text, "python examples/reproduce/pages.py puts the tables into the pages"
 
 
 def test_the_simulator_holds_the_numbers_of_its_tables(script):
     pages = script("pages")
-    text = pages.SIMULATOR.read_text(encoding="utf-8")
+    text = pages.SIMULATOR.read_text("utf-8")
     assert pages.embedded(text) == text, "python examples/reproduce/pages.py puts the tables into the page"
 
 
