@@ -20,12 +20,14 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pyterrier as pt
+from pyarrow import csv
 
 from pt_active import ERR, Plan, Runs, SamplingDistribution
 from pt_active.frames.trec import read_run
 from pt_active.plans.making.queries import in_drawing_order
 
 GRADES = 5
+ONE_RUN = "ir_measures nDCG@10 of one run"
 
 
 class ScoreGrades(pt.Transformer):
@@ -48,18 +50,27 @@ def timed(work: Callable[[], object], repeat: int = 1, clock: Callable[[], float
     return min(times)
 
 
-def run_frames(queries: int, documents: int) -> tuple[pd.DataFrame, list[pd.DataFrame], pd.DataFrame]:
-    """Topics, two runs over the same documents, and qrels for a third of them."""
-    rng = np.random.default_rng(2)
-    qid = np.repeat(np.array([f"q{x}" for x in range(queries)], dtype=object), documents)
-    docno = np.array(
-        [f"doc{z}" for z in rng.integers(10**9, size=len(qid)) * 200 + np.arange(len(qid)) % 200], dtype=object
-    )
-    pairs = pd.DataFrame({"qid": qid, "docno": docno})
-    runs = [pairs.assign(score=rng.normal(size=len(pairs))) for _ in range(2)]
-    topics = pd.DataFrame({"qid": pairs["qid"].unique()})
-    qrels = pairs.assign(label=rng.integers(GRADES, size=len(pairs))).sample(frac=1 / 3, random_state=3)
-    return topics, runs, qrels
+def track(rankers: int, queries: int, documents: int, depth: int) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """Runs of some depth over the same documents, and labels of all that they find."""
+    rng = np.random.default_rng(10)
+    quality = rng.normal(size=(queries, documents))
+    qid = np.repeat(np.array([f"q{q}" for q in range(queries)], dtype=object), depth)
+    runs = {}
+    for number in range(rankers):
+        score = quality + rng.normal(size=quality.shape)
+        best = np.argsort(-score, axis=1)[:, :depth]
+        docno = np.array([f"doc{z * 200 + 10**9}" for z in range(documents)], dtype=object)[best.ravel()]
+        value = np.take_along_axis(score, best, axis=1).ravel()
+        runs[f"system{number}"] = pd.DataFrame({"qid": qid, "docno": docno, "score": value})
+    pairs = pd.concat(runs.values())[["qid", "docno"]].drop_duplicates(ignore_index=True)
+    return runs, pairs.assign(label=rng.integers(GRADES, size=len(pairs)))
+
+
+def ndcg_seconds(qrels: pd.DataFrame, *runs: pd.DataFrame) -> float:
+    """What ir_measures takes for nDCG@10 of each run, a third of whose documents are judged."""
+    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+    judged, *theirs = (frame.rename(columns=names) for frame in (qrels.sample(frac=1 / 3, random_state=3), *runs))
+    return timed(lambda: [ir_measures.calc_aggregate([ir_measures.nDCG @ 10], judged, run) for run in theirs])
 
 
 def import_seconds(module: str) -> float:
@@ -73,66 +84,65 @@ def import_seconds(module: str) -> float:
     return min(float(run.stdout) for run in runs)
 
 
-def judged_plan(queries: int, level: str) -> tuple[Plan, pd.DataFrame]:
-    """A plan of two rankers of 12 documents a query, and the labels of all that it asks for, in its order."""
-    rng, documents = np.random.default_rng(9), 12
-    quality = rng.normal(size=(queries, documents))
-    ranks = [np.argsort(np.argsort(rng.normal(size=quality.shape) - quality, axis=1), axis=1).ravel() for _ in range(2)]
-    relevant = 1 / (1 + np.exp(-1.5 * (quality.ravel()[:, None] - np.array([0.8, 1.8]))))
-    pool = pd.DataFrame(
-        {
-            "qid": np.repeat([f"q{x}" for x in range(queries)], documents),
-            "docno": np.tile([f"d{z}" for z in range(documents)], queries),
-            "rank_a": ranks[0],
-            "rank_b": ranks[1],
-            "grade_0": 1 - relevant[:, 0],
-            "grade_1": relevant[:, 0] - relevant[:, 1],
-            "grade_2": relevant[:, 1],
-        }
-    )
-    qrels = pool[["qid", "docno"]].assign(label=(rng.random((len(pool), 1)) < relevant).sum(axis=1))
-    plan = Plan.create(pool, None, "DCG@10", budget=0.9 * queries * 10 if level == "query" else 2000, level=level)
-    order = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]]
-    return plan, order.merge(qrels, how="left")
-
-
-def many_rankers(rankers: int, queries: int, depth: int) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
-    """Runs like those of a track, which share many of their documents, and qrels for a third of them."""
-    rng = np.random.default_rng(10)
-    documents = 4 * depth
-    quality = rng.normal(size=(queries, documents))
-    runs = {}
-    for name in (f"system{s}" for s in range(rankers)):
-        score = quality + rng.normal(size=quality.shape)
-        best = np.argsort(-score, axis=1)[:, :depth]
-        qid, docno = np.repeat(np.arange(queries), depth).astype(str), [f"d{z}" for z in best.ravel()]
-        value = np.take_along_axis(score, best, axis=1).ravel()
-        runs[name] = pd.DataFrame({"qid": qid, "docno": docno, "score": value})
-    pairs = pd.concat(runs.values())[["qid", "docno"]].drop_duplicates()
-    return runs, pairs.assign(label=rng.integers(GRADES, size=len(pairs))).sample(frac=1 / 3, random_state=3)
-
-
 def run_file(folder: Path, queries: int) -> tuple[Path, Callable[[], object]]:
     """A run of 100 documents a query, and Arrow's reader of the file."""
     rng = np.random.default_rng(11)
     score = np.sort(rng.normal(20, 3, (queries, 100)))[:, ::-1].ravel()
     number = rng.integers(88_000, size=len(score)) * 100 + np.arange(len(score)) % 100
     path = folder / "a.run"
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(
-            f"{x // 100 * 7 + 10**6} Q0 passage_{number[x]} {x % 100 + 1} {score[x]:.6f} bm25\n"
-            for x in range(len(score))
-        )
-    from pyarrow import csv
-
+    lines = (
+        f"{x // 100 * 7 + 10**6} Q0 passage_{number[x]} {x % 100 + 1} {score[x]:.6f} bm25\n" for x in range(len(score))
+    )
+    path.write_text("".join(lines), encoding="utf-8")
     columns = csv.ReadOptions(column_names=["qid", "Q0", "docno", "rank", "score", "tag"])
     return path, lambda: csv.read_csv(path, columns, csv.ParseOptions(delimiter=" ", quote_char=False))
 
 
-def help_seconds() -> float:
-    """Time of ``pt-active --help`` in a fresh interpreter, the fastest of five."""
-    command = [sys.executable, "-m", "pt_active", "--help"]
-    return timed(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True), 5, time.perf_counter)
+def of_two_runs(queries: int, documents: int) -> list[tuple[str, str, float, float]]:
+    """Designs and plans of two runs."""
+    runs, qrels = track(2, queries, documents, documents)
+    pool = Runs(**runs) >> ScoreGrades()
+    topics = pd.DataFrame({"qid": qrels["qid"].unique()})
+    measured = SamplingDistribution(ERR(max_rel=GRADES - 1), level="query")
+    design = pool >> measured
+    design(topics.head(300))
+    theirs = ndcg_seconds(qrels, runs["system0"])
+    size = f"{queries:,} × {documents}"
+    rows = [(f"two run frames to a design, {size}", ONE_RUN, timed(lambda: design(topics)), theirs)]
+    graded = pool(topics)
+    rows.append(("the same from a graded frame", ONE_RUN, timed(lambda: measured(graded)), theirs))
+    for level in ("query", "document"):
+        plan_of = partial(Plan.create, pool, measure="ERR@10", budget=2000, level=level)
+        plan_of(topics.head(300))
+        ours = timed(lambda plan_of=plan_of: plan_of(topics))
+        rows.append((f"two run frames to a plan of {level} level, {size}", ONE_RUN, ours, theirs))
+    return rows
+
+
+def of_many_rankers(folder: Path) -> list[tuple[str, str, float, float]]:
+    """The plan of a track, and its answers."""
+    runs, qrels = track(63, 53, 400, 100)
+    graded = (Runs(**runs) >> ScoreGrades())(pd.DataFrame({"qid": qrels["qid"].unique()}))
+    theirs = ndcg_seconds(qrels, *runs.values())
+    what = "plan of documents, 63 rankers × 53 topics", "ir_measures nDCG@10 of all runs"
+    rows = [(*what, timed(lambda: Plan.create(graded, None, "DCG@10", budget=500, level="document")), theirs)]
+    plan = Plan.create(graded, None, "DCG@10", budget=1500, level="document")
+    labels = plan.assessments[["qid", "docno"]].merge(qrels)
+    plan.compare(labels, first="system0", second="system1")  # its loops are compiled now
+    rows.append(("rank of all pairs", "the same", timed(lambda: plan.rank(labels)), theirs))
+    report = timed(lambda: plan.report(folder / "report.html", labels))
+    return [*rows, ("report of all pairs", "the same", report, theirs)]
+
+
+def of_status(queries: int) -> tuple[str, str, float, float]:
+    """The status of a plan of queries all of whose labels are there."""
+    runs, qrels = track(2, queries, 12, 12)
+    graded = (Runs(**runs) >> ScoreGrades())(pd.DataFrame({"qid": qrels["qid"].unique()}))
+    plan = Plan.create(graded, None, "DCG@10", budget=0.9 * queries * 10, level="query")
+    labels = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(qrels, how="left")
+    plan.status(labels.head(1000))
+    ours, theirs = timed(lambda: plan.status(labels)), timed(lambda: labels.merge(labels, on=["qid", "docno"]))
+    return f"status at any time, {queries:,} queries, {len(labels):,} labels", "merging the labels", ours, theirs
 
 
 def main() -> None:
@@ -141,67 +151,23 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=31_531)
     parser.add_argument("--documents", type=int, default=120)
     arguments = parser.parse_args()
-    queries, documents = arguments.queries, arguments.documents
-    rows = []
-    topics, runs, qrels = run_frames(queries, documents)
-    design = (
-        Runs(first=runs[0], second=runs[1])
-        >> ScoreGrades()
-        >> SamplingDistribution(ERR(max_rel=GRADES - 1), level="query")
-    )
-    design(topics.head(300))
-    ours = timed(lambda: design(topics))
-    ready = (Runs(first=runs[0], second=runs[1]) >> ScoreGrades())(topics)
-    of_ready = timed(lambda: SamplingDistribution(ERR(max_rel=GRADES - 1), level="query")(ready))
+    rows = of_two_runs(arguments.queries, arguments.documents)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
-    irm = [frame.rename(columns=names) for frame in (qrels, runs[0])]
-    theirs = timed(lambda: ir_measures.calc_aggregate([ir_measures.nDCG @ 10], *irm))
-    rows.append(
-        (f"two run frames to a design, {queries:,} × {documents}", "ir_measures nDCG@10 of one run", ours, theirs)
-    )
-    rows.append(("the same from a graded frame", "ir_measures nDCG@10 of one run", of_ready, theirs))
-    pool = Runs(first=runs[0], second=runs[1]) >> ScoreGrades()
-    for level in ("query", "document"):
-        plan_of = partial(Plan.create, measure="ERR@10", budget=2000, level=level)
-        plan_of(pool, topics.head(300))
-        ours = timed(partial(plan_of, pool, topics))
-        what = f"two run frames to a plan of {level} level, {queries:,} × {documents}"
-        rows.append((what, "ir_measures nDCG@10 of one run", ours, theirs))
-    track, qrels = many_rankers(63, 53, 100)
-    graded = (Runs(**track) >> ScoreGrades())(pd.DataFrame({"qid": qrels["qid"].unique()}))
-    ours = timed(lambda: Plan.create(graded, None, "DCG@10", budget=500, level="document"))
-    irm = [frame.rename(columns=names) for frame in (qrels, *track.values())]
-    theirs = timed(lambda: [ir_measures.calc_aggregate([ir_measures.nDCG @ 10], irm[0], each) for each in irm[1:]])
-    rows.append(("plan of documents, 63 rankers × 53 topics", "ir_measures nDCG@10 of all runs", ours, theirs))
-    plan = Plan.create(graded, None, "DCG@10", budget=1500, level="document")
-    label = np.random.default_rng(12).integers(GRADES, size=len(plan.assessments))
-    labels = plan.assessments[["qid", "docno"]].assign(label=label)
-    plan.compare(labels, first="system0", second="system1")  # its loops are compiled now
-    theirs = timed(lambda: [ir_measures.calc_aggregate([ir_measures.nDCG @ 10], irm[0], each) for each in irm[1:]])
     with tempfile.TemporaryDirectory() as folder:
-        ours = timed(lambda: plan.rank(labels)), timed(lambda: plan.report(Path(folder) / "report.html", labels))
-    for what, each in zip(("rank", "report"), ours, strict=True):
-        rows.append((f"{what} of all pairs", "the same", each, theirs))
-    with tempfile.TemporaryDirectory() as folder:
-        path, other = run_file(Path(folder), max(queries // 2, 300))
+        rows += of_many_rankers(Path(folder))
+        path, other = run_file(Path(folder), max(arguments.queries // 2, 300))
         ours, theirs = timed(lambda: read_run(path), 3), timed(other, 3)
         rows.append((f"read_run, {path.stat().st_size / 1e6:.0f} MB, all its checks included", "Arrow", ours, theirs))
-    plan, labels = judged_plan(queries, "query")
-    plan.status(labels.head(1000))
-    ours, theirs = timed(lambda: plan.status(labels)), timed(lambda: labels.merge(labels, on=["qid", "docno"]))
-    rows.append(
-        (f"status at any time, {queries:,} queries, {len(labels):,} labels", "merging the labels", ours, theirs)
-    )
-    imports = import_seconds("pt_active"), import_seconds("pyterrier")
-    rows.append(("import pt_active, by the clock", "import pyterrier", *imports))
-    rows.append(
-        ("pt-active --help, interpreter included, by the clock", "import pyterrier", help_seconds(), imports[1])
-    )
+    rows.append(of_status(arguments.queries))
+    pyterrier = import_seconds("pyterrier")
+    rows.append(("import pt_active, by the clock", "import pyterrier", import_seconds("pt_active"), pyterrier))
+    command = partial(subprocess.run, [sys.executable, "-m", "pt_active", "--help"], stdout=subprocess.DEVNULL)
+    ours = timed(command, 5, time.perf_counter)
+    rows.append(("pt-active --help, interpreter included, by the clock", "import pyterrier", ours, pyterrier))
     print("| what | compared with | CPU seconds | those of the other | times faster |\n|---|---|---|---|---|")
     for what, against, ours, theirs in rows:
         print(f"| {what} | {against} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.2f} |")
-    print(f"\nPeak memory up to the design: {peak:.2f} GB (two run frames included).")
+    print(f"\nPeak memory up to the plans: {peak:.2f} GB (two run frames included).")
 
 
 if __name__ == "__main__":
