@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,28 +22,37 @@ QIDS = [f"q{i:03d}" for i in range(17)]
 
 
 class SignLearner(pt.Estimator):
-    """Learns whether larger values of the first feature are better, and keeps the queries that it sees in a diary."""
+    """Learns from the first rows whether larger values of the first feature are better, and spoils all its frames.
 
-    def __init__(self, diary: list | None = None) -> None:
+    It keeps the queries that it sees in a diary, which its copies share.
+    """
+
+    def __init__(self, diary: list[list[Any]]) -> None:
         self.diary, self.slope, self.fits = diary, 0.0, 0
 
     def __deepcopy__(self, memo: dict) -> SignLearner:
-        made = type(self)(self.diary)
-        made.slope, made.fits = self.slope, self.fits
-        return made
+        return copy(self)
 
     def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
-        labelled = topics_or_res_tr.merge(qrels_tr, on=["qid", "docno"])
+        labelled = topics_or_res_tr.head(2).merge(qrels_tr, on=["qid", "docno"])
         self.slope += np.stack(labelled["features"])[:, 0] @ labelled["label"]
         self.fits += 1
-        if self.diary is not None:
-            validating = (set(), set()) if qrels_va is None else (set(topics_or_res_va.qid), set(qrels_va.qid))
-            self.diary.append([set(topics_or_res_tr.qid), set(qrels_tr.qid), *validating])
+        validating = [topics_or_res_va, qrels_va]
+        seen = [set() if frame is None else set(frame["qid"]) for frame in (topics_or_res_tr, qrels_tr, *validating)]
+        self.diary.append(seen)
+        topics_or_res_tr["features"] = 0.0
+        qrels_tr["label"] = 0
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        if self.diary is not None:
-            self.diary[-1] += [set(inp.qid), self.fits]
-        return inp.assign(score=np.sign(self.slope) * np.stack(inp["features"])[:, 0])
+        self.diary[-1] += [set(inp["qid"]), self.fits]
+        found = inp.assign(score=np.sign(self.slope) * np.stack(inp["features"])[:, 0])
+        inp["features"] = 0.0
+        return found
+
+
+class LockedLearner(SignLearner):
+    def __deepcopy__(self, memo: dict) -> SignLearner:
+        raise TypeError("cannot pickle a lock")
 
 
 def ridge() -> pt.Transformer:
@@ -62,11 +73,11 @@ def collection(queries: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     return results, results[["qid", "docno"]].assign(label=np.digitize(worth, [0.3, 1.2]))
 
 
-DATA = RESULTS, QRELS = collection(17)
+RESULTS, QRELS = collection(17)
 
 
 def compared(results=RESULTS, qrels=QRELS, learners=None, measure=DCG @ 3, **arguments) -> LearnerComparison:
-    learners = learners or {"ridge": ridge(), "one": by_feature(1)}
+    learners = {"ridge": ridge(), "one": by_feature(1)} if learners is None else learners
     return compare_learners(learners, results, qrels, measure, **({"folds": 3, "progress": False} | arguments))
 
 
@@ -132,34 +143,19 @@ def test_every_number_is_what_a_loop_by_hand_gives() -> None:
     assert found.difference == pytest.approx(folds.mean(), abs=1e-12)
 
 
-class FirstRows(SignLearner):
-    """Learns from the first rows alone, and writes into the frames that it receives."""
-
-    def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
-        super().fit(topics_or_res_tr.head(2), qrels_tr)
-        topics_or_res_tr["features"] = 0.0
-        qrels_tr["label"] = 0
-
-    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        found = super().transform(inp)
-        inp["features"] = 0.0
-        return found
-
-
 def test_neither_the_order_of_rows_nor_the_other_learner_changes_anything() -> None:
-    learners = {"first rows": FirstRows(), "one": by_feature(1)}
-    turned, labels = (frame.sample(frac=1, random_state=1) for frame in DATA)
+    learners = {"first rows": SignLearner([]), "one": by_feature(1)}
+    turned, labels = (frame.sample(frac=1, random_state=1) for frame in (RESULTS, QRELS))
     found = compared(turned, pd.concat([labels, labels.head(7)]), learners, "nDCG@5").per_query
-    pd.testing.assert_frame_equal(found, compared(*DATA, learners, "nDCG@5").per_query)
-    alone = compared(*DATA, {"ridge": ridge(), "one": by_feature(1)}, measure="nDCG@5").per_query
-    assert found["second"].tolist() == alone["second"].tolist()
+    pd.testing.assert_frame_equal(found, compared(learners=learners, measure="nDCG@5").per_query)
+    assert found["second"].tolist() == compared(measure="nDCG@5").per_query["second"].tolist()
 
 
 @pytest.mark.parametrize("validation", [0.0, 0.25])
 def test_a_learner_is_tested_on_queries_that_it_has_not_seen(validation: float) -> None:
-    diary: list = []
+    diary: list[list[Any]] = []
     learners = {"sign": SignLearner(diary), "made": lambda: by_feature(2) >> ridge()}
-    compared(*DATA, learners, validation=validation)
+    compared(learners=learners, validation=validation)
     assert len(diary) == 3
     for training, labelled, validating, their_labels, tested, fits in diary:
         assert fits == 1
@@ -185,67 +181,52 @@ def test_a_query_without_an_answer_counts_nothing(queries: list[str], result: Le
     silent = pt.apply.generic(lambda res: res[~res["qid"].isin(queries)])
     counted = f"returned nothing for {'1 query' if len(queries) == 1 else '17 queries'}, counted as 0"
     with pytest.warns(UserWarning, match=f"learner 'silent' {counted}"):
-        found = compared(*DATA, {"ridge": ridge(), "silent": by_feature(1) >> silent})
+        found = compared(learners={"ridge": ridge(), "silent": by_feature(1) >> silent})
     expected = result.per_query[result.per_query["repeat"] == 0]["second"]
     wanted = expected.where(~found.per_query["qid"].isin(queries), 0.0)
     assert found.per_query["second"].tolist() == wanted.tolist()
     assert (found.unanswered, found.note) == ((0, len(queries)), f"silent {counted}")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"folds": 18}, "got 18 folds of 17 queries"),
-        ({"folds": 1}, "folds must be at least 2, got 1"),
-        ({"validation": 1.0}, "validation must be at least 0 and below 1, got 1.0"),
-        ({"validation": 0.99}, "leave a training query, got 0.99 of 11 queries"),
-        ({"corrected": None}, "corrected must be True or False, got None"),
-        ({"measure": "nDGC@10"}, "unknown measure 'nDGC@10'"),
-        ({"measure": "ERR(max_rel=1)@5"}, "grade 2 lies above max_rel=1"),
-        ({"results": RESULTS.drop(columns="qid")}, "topics need the column qid"),
-        ({"results": RESULTS[["qid", "query"]]}, "topics hold a query twice: 'q000'"),
-        ({"results": None}, "topics must be a pandas DataFrame, got None"),
-        ({"results": pd.concat([RESULTS, RESULTS.head(2)])}, "topics: 2 duplicate rows"),
-        ({"qrels": QRELS.assign(qid="other")}, "no query of the topics has qrels"),
-        ({"qrels": QRELS.assign(label=0.5)}, "expected a label that is a whole number"),
-    ],
-)
-def test_bad_arguments_are_found_before_any_training(arguments: dict, message: str) -> None:
-    diary: list = []
+def answering(answer) -> dict[str, pt.Transformer]:
+    return {"a": ridge(), "b": by_feature(0) >> pt.apply.generic(answer)}
+
+
+SHARED, LEARNER = ridge(), SignLearner([])
+WRONG = [
+    ({"folds": 18}, "got 18 folds of 17 queries"),
+    ({"folds": 1}, "folds must be at least 2, got 1"),
+    ({"validation": 1.0}, "validation must be at least 0 and below 1, got 1.0"),
+    ({"validation": 0.99}, "leave a training query, got 0.99 of 11 queries"),
+    ({"corrected": None}, "corrected must be True or False, got None"),
+    ({"measure": "nDGC@10"}, "unknown measure 'nDGC@10'"),
+    ({"measure": "ERR(max_rel=1)@5"}, "grade 2 lies above max_rel=1"),
+    ({"results": RESULTS.drop(columns="qid")}, "topics need the column qid"),
+    ({"results": RESULTS[["qid", "query"]]}, "topics hold a query twice: 'q000'"),
+    ({"results": None}, "topics must be a pandas DataFrame, got None"),
+    ({"results": pd.concat([RESULTS, RESULTS.head(2)])}, "topics: 2 duplicate rows"),
+    ({"qrels": QRELS.assign(qid="other")}, "no query of the topics has qrels"),
+    ({"qrels": QRELS.assign(label=0.5)}, "expected a label that is a whole number"),
+]
+WRONG_LEARNERS = [
+    ({"leak": lambda: LEARNER, "b": ridge()}, "the function of learner 'leak' must make new estimators"),
+    ({"a": LockedLearner([]), "b": ridge()}, "learner 'a' cannot be copied .cannot pickle a lock.; give a function"),
+    ({"one": ridge()}, "learners must map two names to learners"),
+    ({"a": ridge(), "b": 3}, "learner 'b' must be a pt.Transformer or a function"),
+    ({"a": ridge(), "b": lambda: Ridge()}, "learner 'b' must make a pt.Transformer, got Ridge"),
+    ({"a": SHARED, "b": SHARED}, "'a' and 'b' are the same object"),
+    ({"a": by_feature(0), "b": by_feature(1)}, "neither learner has a pt.Estimator"),
+    (answering(lambda r: r[["qid"]]), "'b' must return .* it lacks 'docno', 'score'"),
+    (answering(lambda r: pd.concat([r, r.head(1)])), "run 'b': 1 duplicate row; document 'd"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [*WRONG, *(({"learners": a}, said) for a, said in WRONG_LEARNERS)])
+def test_bad_arguments_are_found_before_any_training_and_so_are_bad_learners(arguments: dict, message: str) -> None:
+    diary: list[list[Any]] = []
     with pytest.raises(ValueError, match=message):
         compared(**{"learners": {"a": SignLearner(diary), "b": by_feature(0)}} | arguments)
     assert diary == []
-
-
-class LockedLearner(SignLearner):
-    def __deepcopy__(self, memo: dict) -> SignLearner:
-        raise TypeError("cannot pickle a lock")
-
-
-SHARED, LEARNER = ridge(), SignLearner()
-
-
-def answering(answer) -> pt.Transformer:
-    return by_feature(0) >> pt.apply.generic(answer)
-
-
-@pytest.mark.parametrize(
-    ("learners", "message"),
-    [
-        ({"leak": lambda: LEARNER, "b": ridge()}, "the function of learner 'leak' must make new estimators"),
-        ({"a": LockedLearner(), "b": ridge()}, "learner 'a' cannot be copied .cannot pickle a lock.; give a function"),
-        ({"one": ridge()}, "learners must map two names to learners"),
-        ({"a": ridge(), "b": 3}, "learner 'b' must be a pt.Transformer or a function"),
-        ({"a": ridge(), "b": lambda: Ridge()}, "learner 'b' must make a pt.Transformer, got Ridge"),
-        ({"a": SHARED, "b": SHARED}, "'a' and 'b' are the same object"),
-        ({"a": by_feature(0), "b": by_feature(1)}, "neither learner has a pt.Estimator"),
-        ({"a": ridge(), "b": answering(lambda r: r[["qid"]])}, "'b' must return .* it lacks 'docno', 'score'"),
-        ({"a": ridge(), "b": answering(lambda r: pd.concat([r, r.head(1)]))}, "run 'b': 1 duplicate row; document 'd"),
-    ],
-)
-def test_bad_learners(learners: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        compared(*DATA, learners)
 
 
 def test_topics_may_come_without_documents() -> None:
