@@ -1,26 +1,31 @@
-"""Files with labels: tables as people save them, several files together, and wrong files, each of which is one line."""
+"""Files with labels and records: from tables and from every tool, several together, and wrong ones, each one line."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging_round_trips import DOCUMENTS, said
+from judging_round_trips import DOCUMENTS, JUDGED_IN, opinions, said, suffix
 
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS, STATUSES, is_records
 from pt_active.judging.delivery import Given, records_given, utc_time
-from pt_active.judging.files import import_records, read_file, read_labels
+from pt_active.judging.files import import_records, read_file, read_labels, write_worklist
 from pt_active.judging.records import write_records
 from pt_active.judging.tools import table
-from pt_active.judging.worklist import GradeNames
+from pt_active.judging.tools.registry import TOOLS
+from pt_active.judging.worklist import GradeNames, Worklist
 
 OF = "document '0012' of query '007'"
 PLAIN = [("007", "0012", 2), ("007", "d:1/a b", 0)]
@@ -30,51 +35,135 @@ def as_rows(frame: pd.DataFrame) -> list[tuple[str, str, int]]:
     return sorted(zip(frame["qid"], frame["docno"], frame["label"].tolist(), strict=True))
 
 
-def test_tables_come_as_people_save_them(tmp_path: Path, plan: Plan) -> None:
-    path, rows = tmp_path / "work.csv", ["007,0012,2,née", "007,d:1/a b,0,", "q3,żółć,,"]
-    for header, separator, end, encoding in (
+def saved(path: Path, content: Any) -> Path:
+    """A file of bytes, of text, or of what becomes JSON."""
+    if not isinstance(content, bytes):
+        content = (content if isinstance(content, str) else json.dumps(content)).encode()
+    path.write_bytes(content)
+    return path
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    file = io.BytesIO()
+    frame.to_parquet(file, index=False)
+    return file.getvalue()
+
+
+def sheet(*rows: list[Any]) -> bytes:
+    openpyxl, file = pytest.importorskip("openpyxl"), io.BytesIO()
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("tool", list(TOOLS))
+def test_nothing_that_people_said_is_lost(tmp_path: Path, plan: Plan, worklist: Worklist, tool: str) -> None:
+    """Labels, skips, annotators and notes come back from every tool, and tables are labels too."""
+    if tool == "xlsx":
+        pytest.importorskip("openpyxl")
+    files = write_worklist(worklist, tmp_path / f"work{suffix(tool)}", tool)
+    assert import_records(tool, files[:1], plan).empty
+    before = {file: file.read_bytes() for file in files}
+    with pytest.raises(FileExistsError):
+        write_worklist(worklist, files[0], tool)
+    assert {file: file.read_bytes() for file in files} == before
+    delivered = JUDGED_IN[tool](tmp_path, files[0], opinions())
+    records = import_records(tool, delivered, plan)
+    assert said(records) == sorted(opinions(), key=str)
+    assert list(records.columns) == RECORD_COLUMNS
+    assert set(records["plan"]) == {plan.id}
+    assert set(records["time"]) == {"2026-03-01T09:30:05.250000Z" if tool == "label-studio" else ""}
+    if tool in ("csv", "xlsx"):
+        assert said(pd.concat([read_file(file, plan) for file in delivered])) == said(records)
+
+
+def test_label_studio_gets_tasks_and_a_configuration_for_the_grades(tmp_path: Path, plan: Plan) -> None:
+    names = GradeNames.parsed("bad,<fair> & so,good")
+    tasks, config = write_worklist(Worklist(DOCUMENTS, 2, plan.id, names), tmp_path / "t.json", "label-studio")
+    assert json.loads(tasks.read_text(encoding="utf-8"))[0] == {
+        "data": {"qid": "007", "docno": "0012", "query": "wooden lamp", "text": "plain", "pt_active": plan.id}
+    }
+    assert config.name == "t.config.xml"
+    choices = ElementTree.fromstring(config.read_text(encoding="utf-8")).findall(".//Choice")
+    assert [each.get("value") for each in choices] == ["bad", "<fair> & so", "good", "unjudgeable"]
+    assert [each.get("alias") for each in choices] == ["0", "1", "2", None]
+    bare = Worklist(DOCUMENTS[["qid", "docno"]], 2, plan.id)
+    tasks, config = write_worklist(bare, tmp_path / "bare.json", "label-studio")
+    assert 'value="$docno"' in config.read_text()
+    assert json.loads(tasks.read_text())[0]["data"]["text"] == ""
+    with pytest.raises(ValueError, match="there is nothing to judge"):
+        Worklist(DOCUMENTS.head(0), 2)
+
+
+def test_quepid_gets_no_positions(tmp_path: Path, worklist: Worklist) -> None:
+    (path,) = write_worklist(worklist, tmp_path / "book.json", "quepid")
+    book = json.loads(path.read_text(encoding="utf-8"))
+    assert book["scale"] == [0, 1, 2]
+    assert not book["show_rank"]
+    assert {pair["position"] for pair in book["query_doc_pairs"]} == {None}
+    twins = pd.DataFrame({"qid": ["1", "2"], "docno": "d", "query": "lamp"})
+    with pytest.raises(ValueError, match="queries '1', '2' have the same text, 'lamp', and document 'd'"):
+        write_worklist(Worklist(twins, 1), tmp_path / "twins.json", "quepid")
+
+
+def test_spreadsheets_get_text_that_they_do_not_run(tmp_path: Path, worklist: Worklist) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    (path,) = write_worklist(worklist, tmp_path / "work.xlsx", "xlsx")
+    cells = [cell for row in openpyxl.load_workbook(path).worksheets[0].iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
+    assert "0012" in [cell.value for cell in cells]
+    with pytest.raises(ValueError, match=r"a spreadsheet cannot hold the control characters of 'd\\x01'; use CSV"):
+        write_worklist(Worklist(pd.DataFrame({"qid": ["q"], "docno": ["d\x01"]}), 1), tmp_path / "c.xlsx", "xlsx")
+    (path,) = write_worklist(worklist, tmp_path / "work.csv", "csv")
+    for row in csv.reader(io.StringIO(path.read_text(encoding="utf-8"))):
+        assert not [cell for cell in row if cell[:1] in tuple("=+-@\t")]
+
+
+def test_a_spreadsheet_without_its_package_says_what_to_install(tmp_path, worklist, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ValueError, match="pip install openpyxl; or use CSV"):
+        write_worklist(worklist, tmp_path / "work.xlsx", "xlsx")
+
+
+ROWS = "007,0012,2,née\n007,d:1/a b,0,\nq3,żółć,,\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "separator", "end", "encoding"),
+    [
         ("qid,docno,label,query", ",", "\n", "utf-8"),
         (' qid , DocNo ,"LABEL",query', ";", "\r\n", "utf-8-sig"),
         (' qid , DocNo ,"LABEL",query', "\t", "\n", "utf-8-sig"),
-    ):
-        path.write_bytes(end.join([header, *rows]).replace(",", separator).encode(encoding))
-        assert as_rows(read_file(path, plan)) == PLAIN
+    ],
+)
+def test_tables_come_as_people_save_them(tmp_path: Path, plan: Plan, header, separator, end, encoding) -> None:
+    text = f"{header}\n{ROWS}".replace(",", separator).replace("\n", end)
+    assert as_rows(read_file(saved(tmp_path / "work.csv", text.encode(encoding)), plan)) == PLAIN
 
 
 def test_a_parquet_table_may_hold_labels_alone(tmp_path: Path, plan: Plan) -> None:
-    path = tmp_path / "labels.parquet"
     plain = plan.assessments[["qid", "docno"]].assign(label=[1.0, None, -1, -2, *[2] * (len(plan.assessments) - 4)])
-    plain.to_parquet(path, index=False)
-    found = read_labels([path], plan)
+    found = read_labels([saved(tmp_path / "labels.parquet", parquet(plain))], plan)
     assert list(found.columns) == ["qid", "docno", "label"]
     assert found["label"].tolist() == [1, 0, *[2] * (len(plain) - 4)]
-    plain[["qid", "label"]].to_parquet(path)
-    with pytest.raises(ValueError, match=r"labels.parquet: expected .* missing: 'docno'"):
-        read_labels([path], plan)
-    plain.assign(label=1.5).to_parquet(path)
-    with pytest.raises(ValueError, match=r"labels.parquet: row 1: expected a label that is a whole number"):
-        read_labels([path], plan)
 
 
 def test_a_table_that_says_who_judged_holds_records(tmp_path: Path, plan: Plan) -> None:
     text = "Annotator;Status;Docno;Qid;Label;Time\nann;;0012;007;1;2026-03-01 10:30+01:00\nbob;SKIPPED;0012;007;;\n"
-    (tmp_path / "work.csv").write_text(text)
-    records = read_file(tmp_path / "work.csv", plan)
+    records = read_file(saved(tmp_path / "work.csv", text), plan)
     assert said(records) == [("007", "0012", 1, "ann", "judged", ""), ("007", "0012", None, "bob", "skipped", "")]
     assert records["time"].tolist() == ["2026-03-01T09:30:00Z", ""]
 
 
 def test_words_stand_for_grades(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "work.csv").write_text("qid,docno,label\n007,0012,Good\n007,d:1/a b,bad\n")
+    path = saved(tmp_path / "work.csv", "qid,docno,label\n007,0012,Good\n007,d:1/a b,bad\n")
     for names in ("bad,fair,good", "good=2,bad=0", "GOOD = 2, Bad = 0"):
-        assert as_rows(read_file(tmp_path / "work.csv", plan, GradeNames.parsed(names))) == PLAIN
-    with pytest.raises(ValueError, match=f"row 2: {OF}: expected a label .* got 'Good'; words"):
-        read_file(tmp_path / "work.csv", plan)
-    with pytest.raises(ValueError, match="or one of 'poor', 'great'; got 'Good'"):
-        read_file(tmp_path / "work.csv", plan, GradeNames.parsed("poor,great"))
-
-
-def test_wrong_names_of_grades_are_refused() -> None:
+        assert as_rows(read_file(path, plan, GradeNames.parsed(names))) == PLAIN
+    for names, message in ((None, f"row 2: {OF}: expected a label .* got 'Good'; words"), ("poor,great", "got 'Good'")):
+        with pytest.raises(ValueError, match=message):
+            read_file(path, plan, GradeNames.parsed(names))
     for wrong in ("", "a,,b", "a,A", "1,2", "a=x", "skip,good", "good=2000", "a=-1"):
         with pytest.raises(ValueError, match="grade_names"):
             GradeNames.parsed(wrong)
@@ -91,15 +180,17 @@ def book(judgements: Any, **options: Any) -> dict[str, Any]:
     return {"query_doc_pairs": [{"query_text": "x", "doc_id": "0012", "options": ours, "judgements": judgements}]}
 
 
-def test_a_label_that_was_taken_back_is_none(tmp_path: Path, plan: Plan) -> None:
-    path, rating = tmp_path / "export.json", {"rating": 2, "judge_name": "ann"}
-    for tool, export, who, status in (
+@pytest.mark.parametrize(
+    ("tool", "export", "who", "status"),
+    [
         ("label-studio", [task(was_cancelled=True)], "1", "skipped"),
-        ("quepid", book([rating | {"judge_later": True}]), "ann", "skipped"),
-        ("quepid", book([rating | {"unrateable": True}]), "ann", "unjudgeable"),
-    ):
-        path.write_text(json.dumps(export))
-        assert said(import_records(tool, [path], plan)) == [("007", "0012", None, who, status, "")]
+        ("quepid", book([{"rating": 2, "judge_name": "ann", "judge_later": True}]), "ann", "skipped"),
+        ("quepid", book([{"rating": 2, "judge_name": "ann", "unrateable": True}]), "ann", "unjudgeable"),
+    ],
+)
+def test_a_label_that_was_taken_back_is_none(tmp_path: Path, plan: Plan, tool, export, who, status) -> None:
+    records = import_records(tool, [saved(tmp_path / "export.json", export)], plan)
+    assert said(records) == [("007", "0012", None, who, status, "")]
 
 
 IDS = {"qid": "007", "docno": "0012"}
@@ -108,9 +199,10 @@ FOREIGN = [task() | {"data": IDS | {"pt_active": "feedfeed"}}]
 NAIVE = "qid,docno,label,annotator,time\n007,0012,1,ann,2026-03-01 10:30\n"
 TWO_KEYS = {"query_doc_pairs": [{"options": '{"pt_active": {"qid": "q1", "qid": "q2", "docno": "d"}}'}]}
 
+HEADER, MARCH = ["qid", "docno", "label"], pd.Timestamp("2026-03-01").to_pydatetime()
 OPENSEARCH = {"judgmentRatings": [{"query": "a", "ratings": [{"docId": "d", "rating": "0.7"}]}]}
 
-WRONG: list[tuple[str, str | object, str]] = [
+WRONG: list[tuple[str, Any, str]] = [
     ("half.json", '[{"data": {"qid": "007", "docno":', "expected JSON; got "),
     ("twice.json", [task(), task()], f"task 1 and task 2 are both {OF}"),
     ("other.json", [{"data": {"text": "x"}, "annotations": []}], "task 1: expected the qid and docno that `pt-active"),
@@ -144,15 +236,28 @@ WRONG: list[tuple[str, str | object, str]] = [
     ("hits.list", '{\n"hits": {"hits": []}}', "expected one judgment list"),
     ("open.list", '{\n"judgmentRatings": [', "expected JSON"),
     ("tasks.list", [task()], "expected labels; got JSON: `pt-active import` reads what"),
+    ("lacks.parquet", lambda: parquet(DOCUMENTS[["qid"]].assign(label=1)), "missing: 'docno'"),
+    ("halves.parquet", lambda: parquet(DOCUMENTS.assign(label=1.5)), "row 1: expected a label that is a whole number"),
+    (
+        "dates.xlsx",
+        lambda: sheet(HEADER, ["007", MARCH, 1]),
+        "row 2: expected a docno that is text; the spreadsheet has",
+    ),
+    (
+        "formulas.xlsx",
+        lambda: sheet(HEADER, ["q", "a", "=1+1"]),
+        "expected a label; got the formula '=1+1' without its v",
+    ),
+    ("empty.xlsx", lambda: sheet(), "the first sheet is empty; expected a header"),
+    ("damaged.xlsx", lambda: sheet()[:200] + b"x" * 60 + sheet()[260:], " is damaged"),
     ("record.jsonl", json.dumps(dict.fromkeys(RECORD_COLUMNS, "")) + "\n", "row 1: expected a qid that is text"),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "message"), WRONG, ids=[name for name, _, _ in WRONG])
-def test_a_wrong_file_is_one_clear_line(tmp_path: Path, plan: Plan, name: str, content: object, message: str) -> None:
-    path, text = tmp_path / name, content if isinstance(content, (str, bytes)) else json.dumps(content)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    tool = "quepid" if "query_doc_pairs" in str(text) else "label-studio"
+def test_a_wrong_file_is_one_clear_line(tmp_path: Path, plan: Plan, name: str, content: Any, message: str) -> None:
+    path = saved(tmp_path / name, content() if callable(content) else content)
+    tool = "quepid" if "query_doc_pairs" in str(content) else "label-studio"
     read = partial(import_records, tool, [path], plan) if path.suffix == ".json" else partial(read_file, path, plan)
     with pytest.raises(ValueError, match=re.escape(message)) as told:
         read()
@@ -162,35 +267,8 @@ def test_a_wrong_file_is_one_clear_line(tmp_path: Path, plan: Plan, name: str, c
     assert len(str(told.value)) < 500
 
 
-def test_a_spreadsheet_that_made_dates_of_ids_or_has_formulas_alone_or_is_damaged(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    header = ["qid", "docno", "label"]
-    sheets = {
-        "dates": (
-            [header, ["007", pd.Timestamp("2026-03-01").to_pydatetime(), 1]],
-            "row 2: expected a docno that is text; the spreadsheet has made",
-        ),
-        "formulas": ([header, ["q", "a", "=1+1"]], "row 2: expected a label; got the formula '=1+1' without its value"),
-        "empty": ([], "the first sheet is empty; expected a header"),
-    }
-    for name, (rows, message) in sheets.items():
-        book = openpyxl.Workbook()
-        for row in rows:
-            book.active.append(row)
-        path = tmp_path / f"{name}.xlsx"
-        book.save(path)
-        with pytest.raises(ValueError, match=f"{name}.xlsx: {re.escape(message)}"):
-            read_file(path)
-    content = bytearray(path.read_bytes())
-    content[200:260] = b"x" * 60
-    (tmp_path / "damaged.xlsx").write_bytes(content)
-    with pytest.raises(ValueError, match=r"damaged.xlsx: the (spreadsheet|archive) is damaged"):
-        read_file(tmp_path / "damaged.xlsx")
-
-
 def test_an_import_says_what_it_lacks(tmp_path: Path, plan: Plan) -> None:
-    path = tmp_path / "work.csv"
-    path.write_text("qid,docno,label\n007,0012,1\n")
+    path = saved(tmp_path / "work.csv", "qid,docno,label\n007,0012,1\n")
     records = import_records("csv", [path], plan, annotator="ann")
     assert said(records) == [("007", "0012", 1, "ann", "judged", "")]
     for tool, message in {
@@ -203,19 +281,19 @@ def test_an_import_says_what_it_lacks(tmp_path: Path, plan: Plan) -> None:
 
 
 def test_files_together_do_not_contradict_each_other(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "a.qrels").write_text("007 0 0012 1\n")
-    (tmp_path / "b.csv").write_text("qid,docno,label\n007,0012,1\nq3,żółć,2\n", encoding="utf-8")
-    (tmp_path / "c.csv").write_text("qid,docno,label\n007,0012,0\n")
-    records = pd.DataFrame({"qid": "007", "docno": ["0012", "d:1/a b"], "label": [1, 0], "annotator": "ann"})
-    write_records(records.assign(status="judged"), tmp_path / "r.jsonl")
-    qrels = read_labels([tmp_path / "a.qrels", tmp_path / "b.csv"], plan)
-    assert not is_records(qrels)
-    together = read_labels([tmp_path / "a.qrels", tmp_path / "b.csv", tmp_path / "r.jsonl"], plan)
+    qrels = saved(tmp_path / "a.qrels", "007 0 0012 1\n")
+    same = saved(tmp_path / "b.csv", "qid,docno,label\n007,0012,1\nq3,żółć,2\n")
+    other = saved(tmp_path / "c.csv", "qid,docno,label\n007,0012,0\n")
+    frame = pd.DataFrame({"qid": "007", "docno": ["0012", "d:1/a b"], "label": [1, 0], "annotator": "ann"})
+    records = tmp_path / "r.jsonl"
+    write_records(frame.assign(status="judged"), records)
+    assert not is_records(read_labels([qrels, same], plan))
+    together = read_labels([qrels, same, records], plan)
     assert is_records(together)
     assert sorted(together["annotator"]) == ["", "", "", "ann", "ann"]
-    for other in ("a.qrels", "r.jsonl"):
+    for one in (qrels, records):
         with pytest.raises(ValueError, match="document '0012' of query '007' has different labels"):
-            read_labels([tmp_path / other, tmp_path / "c.csv"], plan)
+            read_labels([one, other], plan)
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8)
@@ -271,7 +349,7 @@ def test_a_judgment_list_of_opensearch_names_queries_by_their_texts(tmp_path: Pa
     other = {"query": "of no plan", "ratings": [{"docId": "x", "rating": "3.000"}]}
     stored = {"_source": {"status": "COMPLETED", "judgmentRatings": [*made["judgmentRatings"], other]}}
     for indent in (None, 2):
-        path.write_text(json.dumps({"took": 36, "hits": {"hits": [stored]}}, indent=indent), encoding="utf-8")
+        saved(path, json.dumps({"took": 36, "hits": {"hits": [stored]}}, indent=indent))
         assert as_rows(read_labels([path], plan)) == sorted([*as_rows(labels), ("of no plan", "x", 3)])
 
 
@@ -281,6 +359,5 @@ def test_a_query_text_of_two_queries_is_refused_both_ways(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match=same):
         plan.export(tmp_path / "out.json", "opensearch", plan.assessments[["qid", "docno"]].assign(label=1))
     rated = [{"query": "lamp", "ratings": [{"docId": "d", "rating": 1}]}]
-    (tmp_path / "in.json").write_text(json.dumps({"judgmentRatings": rated}))
     with pytest.raises(ValueError, match=f"in.json: .*{same}"):
-        read_labels([tmp_path / "in.json"], plan)
+        read_labels([saved(tmp_path / "in.json", {"judgmentRatings": rated})], plan)
