@@ -350,7 +350,7 @@ ranking: the worst first [test_ranking]
 savings: of the budget needed [test_replay]
     np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
 # Files, tools and pages
-stored tables: a changed table is read [test_damage]
+stored tables: a changed table is read [test_faults]
     if hashlib.sha256(content).hexdigest() != known => if not content
 TREC files: a wrong line after blank ones has the number of the one before [test_trec]
     np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1 => np.flatnonzero(np.diff(ends, prepend=-1) > 1)

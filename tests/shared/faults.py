@@ -1,4 +1,7 @@
-"""Everything that is saved, the faults that may befall it, and the promises that they must not break."""
+"""Everything that is saved, the faults that may befall it, and the promises that they must not break.
+
+A kind of faults yields one after the other: what came of it, and the promises that it broke.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import count, cycle
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from samples import small_pool, wanted
@@ -20,11 +23,15 @@ from typer.testing import CliRunner
 
 from pt_active import ActiveTest, Plan, Report
 from pt_active.cli.app import app
+from pt_active.demo.run import run_demo, write_demo
 from pt_active.frames.atomic import write_file
 from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Store, stored_records
 from pt_active.risk import Audit, ZeroOne
 
 Artifact = Plan | Audit | ActiveTest
+Broken = list[str]
+Trials = Iterator[tuple[str, Broken]]
+DEMO = cache(run_demo)
 
 
 @cache
@@ -61,11 +68,13 @@ def known_answers(name: str) -> str:
     return answers(*artifacts()[name])
 
 
-class Writer(NamedTuple):
-    """Something that writes a file or a folder to a path, and whether the path may exist."""
-
-    write: Callable[[Path], object]
-    again: bool = False
+@cache
+def report() -> Report:
+    """The report of the plan of queries, whose page is drawn once, so that faults hit the writing."""
+    made = Report.of(*artifacts()["plan"])
+    page = made.to_html()
+    object.__setattr__(made, "to_html", lambda: page)
+    return made
 
 
 def _command(words: str, path: Path) -> None:
@@ -75,29 +84,22 @@ def _command(words: str, path: Path) -> None:
         raise OSError(result.stderr)
 
 
-def writers(files: Path) -> dict[str, Writer]:
+def writers(files: Path) -> dict[str, Callable[[Path], object]]:
     """Name → writer of everything that the package saves; the folder is for the inputs of commands."""
-    found = {name: Writer(made.save) for name, (made, _) in artifacts().items()}
     plan, labels = artifacts()["plan"]
-    for format in ("trec", "csv", "jsonl"):
-        found[f"export-{format}"] = Writer(partial(plan.export, format=format))
-    # Its page is drawn once, so that faults hit the writing.
-    report = Report.of(plan, labels)
-    page = report.to_html()
-    object.__setattr__(report, "to_html", lambda: page)
-    found["report"] = Writer(report.save)
-    found["page"] = Writer(lambda path: write_file(path, "new\n" * 50_000, replace=True), again=True)
-    if not (files / "plan").exists():
-        plan.save(files / "plan")
-        write_file(files / "labels.csv", labels.to_csv(index=False))
-        small_pool().to_parquet(files / "pool.parquet")
+    plan.save(files / "plan")
+    write_file(files / "labels.csv", labels.to_csv(index=False))
+    small_pool().to_parquet(files / "pool.parquet")
+    found: dict[str, Callable[[Path], object]] = {name: made.save for name, (made, _) in artifacts().items()}
+    found |= {f"export-{format}": partial(plan.export, format=format) for format in ("trec", "csv", "jsonl")}
+    found |= {"report": report().save, "page": lambda path: write_file(path, "new\n" * 50_000, replace=True)}
     for words in (
         f"export {files}/plan --format csv",
         f"report {files}/plan {files}/labels.csv",
         f"simulate {files}/pool.parquet --measure DCG@4 --repetitions 3 --budget 40 --design passive --quiet",
     ):
-        found[f"pt-active {words.split()[0]}"] = Writer(partial(_command, words))
-    return found
+        found[f"pt-active {words.split()[0]}"] = partial(_command, words)
+    return found | {"demo": lambda path: write_demo(DEMO(7), path)}
 
 
 def judged(number: int) -> Entry:
@@ -131,8 +133,7 @@ def content(path: Path) -> dict[str, bytes]:
 
 def child(work: Callable[[], object]) -> int:
     """Run something in a forked process, which exits with 0, or with 2 if it raises an error of files; its number."""
-    pid = os.fork()
-    if pid:
+    if pid := os.fork():
         return pid
     status = 3
     try:
@@ -149,141 +150,126 @@ def ended(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def killed(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-
-
-Broken = list[str]
-"""The promises that were broken, one line each."""
-
-
-class Reference:
+class Writing:
     """What a writer writes when nothing happens, and how long that takes."""
 
-    def __init__(self, name: str, writer: Writer, folder: Path) -> None:
-        self.name, self.writer = name, writer
-        folder.mkdir(exist_ok=True)
-        writer.write(folder / "first")
+    def __init__(self, name: str, write: Callable[[Path], object], folder: Path) -> None:
+        self.name, self.write = name, write
+        self.old = {".": b"old"} if name == "page" else {}  # what it replaces
+        write(folder / f"{name}-first")
         began = time.perf_counter()
-        writer.write(folder / "whole")
+        write(folder / f"{name}-whole")
         self.seconds = time.perf_counter() - began
-        self.content = content(folder / "whole")
+        self.content = content(folder / f"{name}-whole")
 
-    def place(self, folder: Path) -> Path:
-        """A new folder with the target in it; the old content if the writer replaces it."""
-        folder.mkdir()
-        if self.writer.again:
-            (folder / "target").write_bytes(b"old")
-        return folder / "target"
-
-    def broken(self, target: Path, what: str, leftovers: bool = False) -> Broken:
-        """What is wrong after a fault, which may have left files that are nobody's target, and after writing again."""
-        wrong = []
-        if not leftovers:
-            wrong += self._left(target, what)
-        for each in target.parent.glob(".pt-active-*"):
-            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    def broken(self, target: Path) -> Broken:
+        """What is wrong after a fault, and after writing again."""
         there = target.exists()
-        if there and content(target) not in (self.content, {".": b"old"} if self.writer.again else self.content):
-            wrong.append(f"{self.name}: {what} left something else at the target")
-        if self.writer.again or not there:
-            self.writer.write(target)
+        wrong = ["left something else"] if there and content(target) not in (self.content, self.old) else []
+        before = list(target.parent.iterdir())
+        if self.old or not there:
+            self.write(target)
         if content(target) != self.content:
-            wrong.append(f"{self.name}: after {what} the target could not be written")
-        return wrong + self._left(target, what)
-
-    def _left(self, target: Path, what: str) -> Broken:
-        return [f"{self.name}: {what} left {each.name}" for each in target.parent.iterdir() if each != target]
+            wrong.append("could not be written afterwards")
+        return wrong + [f"left {each.name}" for each in [*before, *target.parent.iterdir()] if each != target]
 
 
-def kill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
-    """Kill a writer at a random moment; what was there afterwards, and the broken promises."""
-    target = reference.place(folder)
-    pid = child(lambda: reference.writer.write(target))
-    time.sleep(rng.uniform(0, 1.3 * reference.seconds))
-    killed(pid)
-    left = any(each != target for each in folder.iterdir())
-    state = "whole" if target.exists() and not reference.writer.again else "leftover" if left else "nothing"
-    return state, reference.broken(target, "a kill", leftovers=True)
+def kill(one: Writing, target: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Kill a writer at a random moment, and remove what it leaves beside the target."""
+    pid = child(lambda: one.write(target))
+    time.sleep(rng.uniform(0, 1.3 * one.seconds))
+    os.kill(pid, signal.SIGKILL)
+    ended(pid)
+    left = list(target.parent.glob(".pt-active-*"))
+    for each in left:
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+    return "whole" if target.exists() and not one.old else "leftover" if left else "nothing", []
 
 
-def fill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
-    """Write with a limit on the size of files; whether it failed, and the broken promises."""
-    target = reference.place(folder)
-    limit = rng.randrange(max(map(len, reference.content.values())))
+def fill(one: Writing, target: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Write with a limit on the size of files."""
+    limit = rng.randrange(max(map(len, one.content.values())))
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        reference.writer.write(target)
+        one.write(target)
 
     code = ended(child(limited))
-    broken = [] if code == 2 else [f"{reference.name}: a full disk (limit {limit}) ended with {code}"]
-    if target.exists() and not reference.writer.again:
-        broken.append(f"{reference.name}: a full disk left a stump")
-    return "refused" if code == 2 else "odd", broken + reference.broken(target, "a full disk")
+    broken = [] if code == 2 else [f"ended with {code}, limit {limit}"]
+    return "refused" if code == 2 else "odd", broken + ["left a stump"] * (target.exists() and not one.old)
 
 
-def race(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
-    """Two writers at once; how they ended, and the broken promises."""
-    target = reference.place(folder)
+def race(one: Writing, target: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Two writers at once."""
     begin = time.time() + 0.01
 
     def wait_and_write(delay: float) -> None:
         time.sleep(max(0.0, begin + delay - time.time()))
-        reference.writer.write(target)
+        one.write(target)
 
-    delays = [0.0, rng.uniform(0, reference.seconds) * rng.choice([0, 0.2, 1])]
-    codes = sorted(map(ended, [child(lambda delay=delay: wait_and_write(delay)) for delay in delays]))
-    wanted = [0, 0] if reference.writer.again else [0, 2]
-    broken = [] if codes == wanted else [f"{reference.name}: two writers ended with {codes}"]
-    return str(codes), broken + reference.broken(target, "two writers")
+    delays = [0.0, rng.uniform(0, one.seconds) * rng.choice([0, 0.2, 1])]
+    codes = sorted(map(ended, [child(partial(wait_and_write, delay)) for delay in delays]))
+    return str(codes), [] if codes == [0, 0 if one.old else 2] else [f"ended with {codes}"]
 
 
-def _flip(path: Path, rng: random.Random) -> int:
-    """Flip one bit of a file; which."""
+def of_writers(fault: Callable[..., tuple[str, Broken]], folder: Path, seed: int, only: tuple[str, ...] = ()) -> Trials:
+    """A fault of one writer after the other."""
+    rng, known = random.Random(seed), writers(folder)
+    writings = [Writing(name, known[name], folder) for name in only or known]
+    for number, one in enumerate(cycle(writings)):
+        target = folder / f"{fault.__name__}-{number}" / "target"
+        target.parent.mkdir()
+        if one.old:
+            target.write_bytes(b"old")
+        outcome, broken = fault(one, target, rng)
+        yield outcome, [f"{one.name}, {fault.__name__}: {each}" for each in broken + one.broken(target)]
+        shutil.rmtree(target.parent)
+
+
+def _flip(path: Path, rng: random.Random) -> str:
+    """Flip one bit of a file; says which."""
     damaged = bytearray(path.read_bytes())
     bit = rng.randrange(8 * len(damaged))
     damaged[bit // 8] ^= 1 << bit % 8
     path.write_bytes(damaged)
-    return bit
+    return f"{path.parent.name}/{path.name}, bit {bit}"
 
 
-def flip(name: str, folder: Path, rng: random.Random) -> tuple[str, Broken]:
-    """Flip one bit of a saved artifact and load it; ``refused``, ``equal`` or ``changed``, and the broken promises."""
-    file = rng.choice(sorted(folder.iterdir()))
-    saved = file.read_bytes()
-    where = f"{name}: {file.name}, bit {_flip(file, rng)}"
-    made, labels = artifacts()[name]
-    try:
-        said = answers(type(made).load(folder), labels)
-    except ValueError as error:
-        rightly = file.name in str(error) and "\n" not in str(error)
-        return "refused", [] if rightly else [f"{where}: {error}"]
-    except Exception as error:
-        return "odd error", [f"{where}: {type(error).__name__} {error}"]
-    finally:
+def flips(folder: Path, seed: int) -> Trials:
+    """Load a saved artifact with one flipped bit: ``refused``, or ``equal`` answers."""
+    rng = random.Random(seed)
+    for name, (made, _) in artifacts().items():
+        made.save(folder / name)
+    for name, (made, labels) in cycle(artifacts().items()):
+        file = rng.choice(sorted((folder / name).iterdir()))
+        saved, where = file.read_bytes(), _flip(file, rng)
+        try:
+            same = answers(type(made).load(folder / name), labels) == known_answers(name)
+            yield "equal" if same else "changed", [] if same else [f"{where}: a changed answer"]
+        except ValueError as error:
+            rightly = file.name in str(error) and "\n" not in str(error)
+            yield "refused", [] if rightly else [f"{where}: {error}"]
+        except Exception as error:
+            yield "odd error", [f"{where}: {type(error).__name__} {error}"]
         file.write_bytes(saved)
-    if said == known_answers(name):
-        return "equal", []
-    return "changed", [f"{where}: a changed answer"]
 
 
-def flip_store(store: Path, copy: Path, rng: random.Random) -> tuple[str, Broken]:
-    """Flip one bit of the copy of a store, or of its journal: ``refused`` or ``equal``, and the broken promises."""
-    Path(f"{copy}-journal").unlink(missing_ok=True)
-    endings = [ending for ending in ("", "-journal") if Path(f"{store}{ending}").exists()]
-    file = rng.choice([Path(shutil.copy(f"{store}{ending}", f"{copy}{ending}")) for ending in endings])
-    where = f"{file.name}, bit {_flip(file, rng)}"
-    try:
-        found = stored_records(copy)["docno"].tolist()
-    except ValueError as error:
-        return "refused", [] if "\n" not in str(error) and len(str(error)) < 1000 else [f"{where}: {error}"]
-    return "equal", [] if found == [f"d{number}" for number in range(200)] else [f"{where}: other records"]
+def store_flips(folder: Path, seed: int) -> Trials:
+    """Flip one bit of the copy of a store, or of its journal: ``refused`` or ``equal``."""
+    rng, copy = random.Random(seed), folder / "flipped.sqlite"
+    for store in cycle([kept_store(folder / "s.sqlite"), kept_store(folder / "killed.sqlite", killed=True)]):
+        Path(f"{copy}-journal").unlink(missing_ok=True)
+        endings = [ending for ending in ("", "-journal") if Path(f"{store}{ending}").exists()]
+        where = _flip(rng.choice([Path(shutil.copy(f"{store}{ending}", f"{copy}{ending}")) for ending in endings]), rng)
+        try:
+            found = stored_records(copy)["docno"].tolist()
+            yield "equal", [] if found == [f"d{number}" for number in range(200)] else [f"{where}: other records"]
+        except ValueError as error:
+            yield "refused", [] if "\n" not in str(error) and len(str(error)) < 1000 else [f"{where}: {error}"]
 
 
 def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:
-    """Kill whoever keeps judgments while the file alone is copied: what the copy says, and the broken promises."""
+    """Kill whoever keeps judgments while the file alone is copied: what the copy says."""
     folder.mkdir()
     path, (told, tell) = folder / "s.sqlite", os.pipe()
 
@@ -298,7 +284,8 @@ def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:
     before = int(os.read(told, 1 << 16).split(b"\n")[-2])
     time.sleep(rng.uniform(0, 0.2))
     alone = Path(shutil.copy(path, folder / "alone.sqlite"))
-    killed(pid)
+    os.kill(pid, signal.SIGKILL)
+    ended(pid)
     with os.fdopen(told, "rb") as rest:
         acknowledged = int((rest.read() or b"%d\n" % before).split(b"\n")[-2])
     both, made = Path(shutil.copy(path, folder / "both.sqlite")), folder / "made.sqlite"
@@ -321,12 +308,17 @@ def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:
     return "whole copy", broken
 
 
-def trials(
-    fault: Callable[..., tuple[str, Broken]], references: list[Reference], folder: Path, seed: int
-) -> Iterator[tuple[str, Broken]]:
-    """A fault of one writer after the other: what came of each, and the broken promises."""
+def store_kills(folder: Path, seed: int) -> Trials:
+    """Kill one server after the other."""
     rng = random.Random(seed)
-    for number, reference in enumerate(cycle(references)):
-        place = folder / f"{fault.__name__}-{number}"
-        yield fault(reference, place, rng)
-        shutil.rmtree(place)
+    yield from (kill_store(folder / str(trial), rng) for trial in count())
+
+
+KINDS: dict[str, Callable[..., Trials]] = {
+    "kills": partial(of_writers, kill),
+    "disks": partial(of_writers, fill),
+    "races": partial(of_writers, race),
+    "flips": flips,
+    "store-flips": store_flips,
+    "store-kills": store_kills,
+}
