@@ -180,24 +180,23 @@ def test_queries_without_traffic_never_come(rows, tmp_path):
         sample_queries(**source, n=some + 1)
 
 
-HEADER = "qid,docno,score,traffic\n"
-UNIFORM = {"weight": None}
+UNIFORM, TABLE = {"weight": None}, {"weight": "t.csv"}
 LINES = "x Q0 d 1 2.0 t\ny Q0 d 1 2.0 t\n"
 NO_NUMBER = "the traffic of 1 query is not a number from 0 on, as of query"
 MALFORMED = [
     ({}, {}, "No such file"),
     ({"a.csv": "qid,docno\nx,d\n"}, UNIFORM, "'a' needs the columns qid, docno, score; it lacks 'score'"),
-    ({"a.csv": f"{HEADER}x,d,1,\n"}, {}, f"{NO_NUMBER} 'x'"),
-    ({"a.csv": f"{HEADER}x,d,1,2\nx,e,1,3\n"}, {}, "not the same in all of its rows, as of query 'x'"),
-    ({"a.csv": f"{HEADER},d,1,2\ny,e,1,3\n"}, {}, "a row of the log has no qid"),
+    ({"a.csv": "qid,docno,score,traffic\nx,d,1,\n"}, {}, f"{NO_NUMBER} 'x'"),
+    ({"a.csv": "qid,docno,score,traffic\nx,d,1,2\nx,e,1,3\n"}, {}, "not the same in all of its rows, as of query 'x'"),
+    ({"a.csv": "qid,docno,score,traffic\n,d,1,2\ny,e,1,3\n"}, {}, "a row of the log has no qid"),
     ({"a.run": "x Q0 d 1 2.0 t\nx Q0 e 2\n"}, UNIFORM, "six fields, not as here: x Q0 e 2"),
     ({"a.run": "x Q0 d 1 2 t\n", "b.run": "1 Q0 d 1 2 t\n"}, UNIFORM, "'[ab]' answers none of .* do the qids match"),
     ({"a.parquet": "hello"}, {}, "DuckDB cannot read the log"),
-    ({"a.run": LINES, "t.csv": "qid,traffic\nx,2\n"}, {"weight": "t.csv"}, f"{NO_NUMBER} 'y'"),
+    ({"a.run": LINES, "t.csv": "qid,traffic\nx,2\n"}, TABLE, f"{NO_NUMBER} 'y'"),
     (
         {"a.run": LINES, "t.csv": "qid,traffic,query\nx,2,one\nx,2,two\ny,0,three\n"},
-        {"weight": "t.csv"},
-        "the table of queries has different rows for query 'x'",
+        TABLE,
+        "different rows for query 'x'",
     ),
 ]
 
