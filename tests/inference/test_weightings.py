@@ -1,8 +1,5 @@
 """LUR, AILUR and AIIPW: unbiased by enumeration, and their errors by hand; kernel regression by all pairs."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from itertools import permutations, product
 
 import numpy as np
@@ -16,86 +13,70 @@ from pt_active.inference.weightings import estimate_mean, estimate_statistic, le
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
 
-VALUES = np.array([3.0, -1.0, 0.5, 7.0, 2.0, 0.0])
-MODEL = np.array([2.0, 0.0, 1.0, 4.0, 4.0, 1.0])
+VALUES = np.array([3.0, -1.0, 0.5, 7.0, 2.0])
+MODEL = np.array([2.0, 0.0, 1.0, 4.0, 4.0])
 LUR_FAMILY = ("lur", "lur_difference", "lur_regression")
 
 
-def rounds_of(drawn: list[tuple[list[int], list[float]]], size: list[float], independent: bool, n: int) -> Steps:
-    """Rounds from the instances drawn in each step and their probabilities."""
-    step, probability = np.zeros(n, dtype=int), np.full(n, np.nan)
-    for number, (who, chance) in enumerate(drawn, 1):
-        step[who], probability[who] = number, chance
-    return Steps(np.arange(n, dtype=float), step, probability, np.array(size, float), np.full(len(size), independent))
-
-
-def learnt(left: list[int], known: list[int]) -> np.ndarray:
+def learnt(known):
     """Sizes that depend on the labels so far, in an arbitrary way that no sensible design would use."""
-    seen = sum(VALUES[i] for i in known)
-    return np.array([0.5 + abs(np.sin(i + seen)) + 0.3 * VALUES[i] * (seen > 2) for i in left]).clip(0.2)
+    seen = VALUES[known].sum()
+    return (0.5 + np.abs(np.sin(np.arange(5) + seen)) + 0.3 * VALUES * (seen > 2)).clip(0.2)
 
 
-def equal(left: list[int], known: list[int]) -> np.ndarray:
-    return np.ones(len(left))
+def one_at_a_time(draws, sizes=learnt):
+    """Every order of draws of single instances, and its probability."""
+    for order in permutations(range(5), draws):
+        chance, step, probability = 1.0, np.zeros(5, dtype=int), np.full(5, np.nan)
+        for number, instance in enumerate(order, 1):
+            size = sizes(step > 0)
+            probability[instance] = size[instance] / size[step == 0].sum()
+            step[instance] = number
+            chance *= probability[instance]
+        yield chance, Steps(np.arange(5.0), step, probability, np.ones(draws), np.zeros(draws, dtype=bool))
 
 
-def one_at_a_time(n: int, draws: int, sizes: Callable = learnt) -> Iterator[tuple[float, Steps]]:
-    for order in permutations(range(n), draws):
-        chance, steps = 1.0, []
-        for t, instance in enumerate(order):
-            left = [i for i in range(n) if i not in order[:t]]
-            size = sizes(left, list(order[:t]))
-            q = size[left.index(instance)] / size.sum()
-            chance, steps = chance * q, [*steps, ([instance], [q])]
-        yield chance, rounds_of(steps, [1] * draws, False, n)
+def two_poisson_rounds():
+    """Each instance comes in the first round, in the second, or in none."""
+    first = np.linspace(0.2, 0.7, 5)
+    for each in product(range(3), repeat=5):
+        step, left = np.array(each), np.array(each) != 1
+        size = learnt(~left)
+        second = np.minimum(0.9, size / size[left].max(initial=0.2))
+        now = np.where(step == 1, first, 1 - first)
+        chance = now.prod() * np.where(step == 2, second, 1 - second)[left].prod()
+        probability = np.choose(step, [np.nan, first, second])
+        yield chance, Steps(np.arange(5.0), step, probability, np.array([1.7, 1.2]), np.ones(2, dtype=bool))
 
 
-def two_poisson_rounds(n: int) -> Iterator[tuple[float, Steps]]:
-    first = np.linspace(0.2, 0.7, n)
-    for one in product([0, 1], repeat=n):
-        known = [i for i in range(n) if one[i]]
-        left = [i for i in range(n) if not one[i]]
-        size = learnt(left, known)
-        second = np.minimum(0.9, size / size.max()) if left else np.zeros(0)
-        for two in product([0, 1], repeat=len(left)):
-            new = [i for i, drawn in zip(left, two, strict=True) if drawn]
-            chance = np.prod(np.where(one, first, 1 - first)) * np.prod(np.where(two, second, 1 - second))
-            chances = [p for p, drawn in zip(second, two, strict=True) if drawn]
-            yield chance, rounds_of([(known, list(first[known])), (new, chances)], [1.7, 1.2], True, n)
-
-
-WORLDS = {"one at a time": lambda: one_at_a_time(5, 4), "poisson": lambda: two_poisson_rounds(5)}
-
-
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", [lambda: one_at_a_time(4), two_poisson_rounds], ids=["one at a time", "poisson"])
 @pytest.mark.parametrize("estimator", LUR_FAMILY)
-def test_lur_is_unbiased_whatever_the_labels_decide(world: str, estimator: str, monkeypatch) -> None:
+def test_lur_is_unbiased_whatever_the_labels_decide(world, estimator, monkeypatch):
     monkeypatch.setattr(weightings, "MIN_LABELS_FOR_LINE", 2)
     total, mean, lines = 0.0, 0.0, 0
-    for chance, rounds in WORLDS[world]():
+    for chance, rounds in world():
         total += chance
         if not rounds.drawn.any():  # Nothing is left to correct what the model expects.
-            mean += chance * (estimator != "lur") * level_weights(rounds.size, 5).sum() * MODEL[:5].mean()
+            mean += chance * (estimator != "lur") * level_weights(rounds.size, 5).sum() * MODEL.mean()
             continue
-        mean += chance * float(estimate_mean(rounds, VALUES[:5], estimator, MODEL[:5]).value)
-        lines += int((weightings.lines_before(rounds, VALUES[:5], MODEL[:5])[1] != 1).any())
+        mean += chance * float(estimate_mean(rounds, VALUES, estimator, MODEL).value)
+        lines += int((weightings.lines_before(rounds, VALUES, MODEL)[1] != 1).any())
     assert total == pytest.approx(1, abs=1e-12)
-    assert mean == pytest.approx(VALUES[:5].mean(), abs=1e-12)
+    assert mean == pytest.approx(VALUES.mean(), abs=1e-12)
     assert lines > 0, "no line was ever drawn"
 
 
-@pytest.mark.parametrize("outcomes", [two_poisson_rounds(5), one_at_a_time(5, 3, equal)], ids=["poisson", "single"])
-def test_the_variance_of_what_is_drawn_by_itself_is_unbiased(outcomes: Iterator[tuple[float, Steps]]) -> None:
-    first, second, claimed = 0.0, 0.0, 0.0
+@pytest.mark.parametrize("outcomes", [two_poisson_rounds(), one_at_a_time(3, np.ones_like)], ids=["poisson", "single"])
+def test_the_variance_of_what_is_drawn_by_itself_is_unbiased(outcomes):
+    found = []
     for chance, rounds in outcomes:
-        weighting, known = lur(rounds), np.where(rounds.drawn, VALUES[:5], 0.0)
-        value = weighting.weights @ known
-        first, second = first + chance * value, second + chance * value**2
-        claimed += chance * weighting.variance(known)
-    assert claimed == pytest.approx(second - first**2, abs=1e-12)
+        weighting, known = lur(rounds), np.where(rounds.drawn, VALUES, 0.0)
+        found.append((chance, weighting.weights @ known, weighting.variance(known)))
+    chance, value, claimed = np.transpose(found)
+    assert chance @ claimed == pytest.approx(chance @ value**2 - (chance @ value) ** 2, abs=1e-12)
 
 
-def test_one_at_a_time_it_is_lure() -> None:
+def test_one_at_a_time_it_is_lure():
     """``(1/M) Σ v_m ℓ_m``, ``v_m = 1 + (N−M)/(N−m) (1/((N−m+1) q_m) − 1)`` (Farquhar et al. 2021)."""
     rng = np.random.default_rng(1)
     rounds = draw_round(Steps.none_yet(rng.normal(size=20)), rng.random(20) + 0.1, 8, "single", rng)
@@ -105,22 +86,18 @@ def test_one_at_a_time_it_is_lure() -> None:
     assert estimate_mean(rounds, values, "lur").value == pytest.approx((weight @ values[order]) / 8, abs=1e-14)
 
 
-def test_level_weights_are_the_sources_and_average_to_one() -> None:
-    j = np.arange(1, 8)
-    source = 30 * (30 - 7) / ((30 - j) * (30 - j + 1))
-    np.testing.assert_allclose(level_weights(np.ones(7), 30) * 7, source, atol=1e-13)
+def test_level_weights_are_inverse_variances_of_uniform_draws():
     size = np.array([5.0, 2.0, 10.0])
     uniform = (30 - np.cumsum(size) + size) * (30 - np.cumsum(size)) / size
     np.testing.assert_allclose(level_weights(size, 30), (1 / uniform) / (1 / uniform).sum(), atol=1e-14)
-    np.testing.assert_array_equal(level_weights(np.array([5.0, 25.0]), 30), [0, 1])
     np.testing.assert_array_equal(level_weights(np.array([5.0, 40.0, 3.0]), 30), [0, 1, 0])
 
 
-def one_round(score: np.ndarray, labels: int, seed: int = 0, drawing: str = "fixed") -> Steps:
+def one_round(score, labels, seed=0, drawing="fixed"):
     return draw_round(Steps.none_yet(score), np.exp(score), labels, drawing, np.random.default_rng(seed))
 
 
-def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> None:
+def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it():
     """``s² (1 − f)/m`` over the m labels in the slice, times ``m/(m − 1)`` for leave-one-out residuals."""
     rng = np.random.default_rng(4)
     values, inside = rng.normal(size=50), (rng.random(50) < 0.5).astype(float)
@@ -135,36 +112,28 @@ def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> No
         assert found.degrees_of_freedom == pytest.approx(m - 1, rel=1e-12), name
 
 
-def test_ailur_takes_the_rounds_apart() -> None:
+def test_kernel_estimates_are_the_printed_sums():
+    """AILUR takes rounds apart, AIIPW does not, and a ratio is divided by the same sum of 1."""
     rng, g = np.random.default_rng(5), np.random.default_rng(6).normal(size=80)
-    rounds = Steps.none_yet(g)
+    rounds, values, near = Steps.none_yet(g), rng.normal(size=80), all_pairs(g, 0.8)
     for _ in range(3):
         rounds = draw_round(rounds, np.exp(g), 10, "fixed", rng)
-    values, h = rng.normal(size=80), 0.8
-    total, weight, near = 0.0, 0.0, all_pairs(g, h)
+    chance = np.where(rounds.drawn, near @ rounds.drawn / near.sum(axis=1), 1)
+    weights = {"aiipw": rounds.drawn / chance / 80, "ailur": np.zeros(80)}
     for step, level in enumerate(level_weights(rounds.size, 80), 1):
         known, new = (rounds.step > 0) & (rounds.step < step), rounds.step == step
         pi = near @ new / (near @ ~known)
-        total += level * (values[known].sum() + (values[new] / pi[new]).sum()) / 80
-        weight += level * (known.sum() + (1 / pi[new]).sum()) / 80
-    assert weight != pytest.approx(1, abs=1e-3)
-    for name, expected in (("ailur", total), ("ailur_ratio", total / weight)):
-        found = estimate_mean(rounds, values, name, bandwidth=h).value
-        assert found == pytest.approx(expected, abs=1e-12)
+        weights["ailur"] += level * (known + new / np.where(new, pi, 1)) / 80
+    for name, weight in weights.items():
+        assert weight.sum() != pytest.approx(1, abs=1e-3)
+        for of, expected in ((name, weight @ values), (f"{name}_ratio", weight @ values / weight.sum())):
+            found = estimate_mean(rounds, values, of, bandwidth=0.8).value
+            assert found == pytest.approx(expected, abs=1e-12), of
 
 
-def test_aiipw_is_the_printed_sum() -> None:
-    g, values = np.random.default_rng(8).normal(size=(2, 80))
-    rounds, near = one_round(g, 30, drawing="poisson"), all_pairs(g, 0.6)
-    pi = near @ rounds.drawn / near.sum(axis=1)
-    expected = (values[rounds.drawn] / pi[rounds.drawn]).sum() / 80
-    assert estimate_mean(rounds, values, "aiipw", bandwidth=0.6).value == pytest.approx(expected, abs=1e-12)
-
-
-def test_when_everything_is_labelled_all_are_exact() -> None:
-    rng = np.random.default_rng(9)
-    g, values, model = rng.normal(size=(3, 30))
-    rounds = draw_round(one_round(g, 12), np.exp(g), 30, "fixed", rng)
+def test_when_everything_is_labelled_all_are_exact():
+    g, values, model = np.random.default_rng(9).normal(size=(3, 30))
+    rounds = draw_round(one_round(g, 12), np.exp(g), 30, "fixed", np.random.default_rng(9))
     for name in weightings.round_estimators():
         found = estimate_mean(rounds, values, name, model)
         assert (found.value, found.standard_error) == pytest.approx((values.mean(), 0), abs=1e-12), name
@@ -180,7 +149,7 @@ STATISTICS = {
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_gradients_are_derivatives_and_own_shares_tell_what_is_left_without_a_label(name: str) -> None:
+def test_gradients_are_derivatives_and_own_shares_tell_what_is_left_without_a_label(name):
     """``T − T_{−i} = a e/(1 − own_share)`` for ratios and areas under ROC."""
     rng = np.random.default_rng(10)
     score, relevant = rng.integers(-2, 3, 40) / 2, rng.integers(0, 2, 40).astype(float)
@@ -197,14 +166,14 @@ def test_gradients_are_derivatives_and_own_shares_tell_what_is_left_without_a_la
             assert found.value - without == pytest.approx(away, abs=1e-12)
 
 
-def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
+def test_degrees_of_freedom_are_those_of_the_labels_that_count():
     """One fixed round, so ``a ∝ 1/π``."""
     rng = np.random.default_rng(14)
     score, inside, relevant = rng.normal(size=60), rng.random(60) < 0.4, (rng.random(60) < 0.8).astype(float)
     rounds = one_round(score, 25)
     a = np.where(rounds.drawn, 1 / np.where(rounds.drawn, rounds.probability, 1), 0)
 
-    def effective(part: np.ndarray | float) -> float:
+    def effective(part):
         return (a * part).sum() ** 2 / ((a * part) ** 2).sum()
 
     precision = statistics.average_precision(score, relevant)
@@ -221,7 +190,7 @@ def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("lur", "AUC"), ("aiipw_ratio", "ratio")])
-def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) -> None:
+def test_a_single_label_that_counts_has_no_standard_error(name, kind):
     rounds = one_round(np.random.default_rng(17).normal(size=40), 15)
     one = np.where(np.arange(40) == np.flatnonzero(rounds.drawn)[3], 1.0, 0.0)
     statistic = statistics.ratio(one, one) if kind == "ratio" else STATISTICS[kind](rounds.score, one, one)
@@ -230,65 +199,60 @@ def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) 
     assert np.isfinite(found.value)
     assert np.isnan(found.standard_error)
     assert found.effective == pytest.approx(1, abs=1e-12)
+    for alone in LUR_FAMILY:
+        assert np.isnan(estimate_mean(one_round(MODEL, 1), VALUES, alone, MODEL).standard_error)
 
 
 @settings(max_examples=15)
 @given(st.integers(0, 2**16))
-def test_areas_are_those_of_scikit_learn(seed: int) -> None:
+def test_areas_are_those_of_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     score, relevant = rng.integers(0, 6, 25) / 5, np.r_[0.0, 1.0, rng.integers(0, 2, 23)]
     weights = rng.random(25) + 0.01
-    auc = roc_auc_score(relevant, score, sample_weight=weights)
-    ap = average_precision_score(relevant, score, sample_weight=weights)
-    assert statistics.area_under_roc(score, relevant)(weights).value == pytest.approx(auc, abs=1e-12)
-    assert statistics.average_precision(score, relevant)(weights).value == pytest.approx(ap, abs=1e-12)
+    for ours, theirs in (
+        (statistics.area_under_roc, roc_auc_score),
+        (statistics.average_precision, average_precision_score),
+    ):
+        expected = theirs(relevant, score, sample_weight=weights)
+        assert ours(score, relevant)(weights).value == pytest.approx(expected, abs=1e-12)
 
 
-SCORE = np.arange(6.0)
+@pytest.mark.parametrize(
+    ("estimator", "drawing", "bandwidth", "message"),
+    [
+        ("lur_regression", "fixed", None, "lur_regression needs what the model expects"),
+        ("ailur", "single", None, "one draw does not tell how probable it was"),
+        *(("aiipw", "fixed", h, f"a positive number or 'cross_validated', got {h}") for h in (0, -1.0, True, np.nan)),
+    ],
+)
+def test_bad_arguments(estimator, drawing, bandwidth, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_mean(one_round(MODEL, 3, drawing=drawing), VALUES, estimator, bandwidth=bandwidth)
 
 
-def test_bad_arguments() -> None:
-    once = one_round(SCORE, 3)
-    with pytest.raises(ValueError, match="lur_regression needs what the model expects"):
-        estimate_mean(once, VALUES, "lur_regression")
-    with pytest.raises(ValueError, match="one draw does not tell how probable it was"):
-        estimate_mean(one_round(SCORE, 3, drawing="single"), VALUES, "ailur")
-    with pytest.raises(ValueError, match="lur_difference is for means"):
-        estimate_statistic(once, statistics.mean(VALUES), "lur_difference")
-    for wrong in (0, -1.0, True, np.nan):
-        with pytest.raises(ValueError, match=f"a positive number or 'cross_validated', got {wrong}"):
-            estimate_mean(once, VALUES, "aiipw", bandwidth=wrong)
-
-
-def test_a_lonely_label_has_no_standard_error() -> None:
-    for name in LUR_FAMILY:
-        assert np.isnan(estimate_mean(one_round(SCORE, 1), VALUES, name, MODEL).standard_error)
-
-
-def all_pairs(score: np.ndarray, bandwidth: float) -> np.ndarray:
+def all_pairs(score, bandwidth):
     apart = (score[:, None] - score[None, :]) / bandwidth
     return np.where(np.abs(apart) < 1, 1 - apart**2, 0.0)
 
 
 @given(st.lists(st.floats(-5, 5).map(lambda x: round(x, 2)), min_size=1, max_size=30), st.floats(0.01, 20))
-def test_sums_are_those_over_all_pairs(score: list, bandwidth: float) -> None:
+def test_sums_are_those_over_all_pairs(score, bandwidth):
     g, values = np.array(score), np.random.default_rng(0).normal(size=(2, len(score)))
     found = weightings.kernel_sums(g, values, bandwidth)
     np.testing.assert_allclose(found, values @ all_pairs(g, bandwidth), atol=1e-12)
 
 
 @pytest.mark.parametrize(("ends", "shift"), [([1e9, -1e9], 0), ([], 1e4)])
-def test_a_score_far_out_costs_no_precision(ends: list[float], shift: float) -> None:
+def test_a_score_far_out_costs_no_precision(ends, shift):
     g = np.r_[np.random.default_rng(1).normal(size=300), ends]
     values = np.random.default_rng(2).normal(size=(1, len(g)))
     found = weightings.kernel_sums(g + shift, values, 0.3)
     np.testing.assert_allclose(found, values @ all_pairs(g, 0.3), atol=1e-9)
 
 
-def test_regression_and_what_is_predicted_without_oneself() -> None:
+def test_what_is_predicted_without_oneself():
     g, y = np.random.default_rng(2).normal(size=(2, 60))
     kernel = all_pairs(g, 0.3)
-    np.testing.assert_allclose(weightings.nadaraya_watson(g, y, 0.3), kernel @ y / kernel.sum(axis=1), atol=1e-12)
     np.fill_diagonal(kernel, 0.0)
     weight, plain = kernel.sum(axis=1), (y.sum() - y) / 59
     expected = np.where(weight > 0, kernel @ y / np.maximum(weight, 1e-300), plain)
@@ -296,7 +260,7 @@ def test_regression_and_what_is_predicted_without_oneself() -> None:
     assert (weight == 0).any(), "the case without a neighbour should occur"
 
 
-def test_the_rule_of_thumb_shrinks_with_the_labels_and_scales_with_the_score() -> None:
+def test_the_rule_of_thumb_shrinks_with_the_labels_and_scales_with_the_score():
     g, rule_of_thumb = np.random.default_rng(3).normal(size=2000), weightings.rule_of_thumb
     assert rule_of_thumb(g, 1000) == pytest.approx(rule_of_thumb(g, 1) / 10)
     assert rule_of_thumb(7 * g, 50) == pytest.approx(7 * rule_of_thumb(g, 50))
@@ -304,7 +268,7 @@ def test_the_rule_of_thumb_shrinks_with_the_labels_and_scales_with_the_score() -
     assert rule_of_thumb(np.r_[np.zeros(99), 1.0], 1) == pytest.approx(np.sqrt(0.01 * 0.99))
 
 
-def test_cross_validation_takes_narrow_windows_for_what_bends_and_wide_ones_for_noise() -> None:
+def test_cross_validation_takes_narrow_windows_for_what_bends_and_wide_ones_for_noise():
     g, noise = np.random.default_rng(4).normal(size=(2, 800))
     for values, expected in ((np.sin(24 * g), weightings.CANDIDATES[0]), (noise, weightings.CANDIDATES[-1])):
         found = weightings.cross_validated_bandwidth(g, values, 800)
