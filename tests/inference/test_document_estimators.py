@@ -66,10 +66,8 @@ DESIGNS = {
     "short": design_of("depth", inclusion=np.array([0.0, 0.8, 0.4, 0.6, 0.2]), order=[1, 2, 0, 3, 4]),
 }
 CASES = [
-    (measure, name, share)
-    for measure, (name, design) in itertools.product(MEASURES, DESIGNS.items())
-    for share in ([0.0] if design.nested else [0.0, 0.9])
-    if design.nested or measure.startswith("DCG")
+    *((measure, name, 0.0) for measure in MEASURES for name in ("depth", "short")),
+    *((measure, name, share) for measure in MEASURES[:2] for name in list(DESIGNS)[:3] for share in (0.0, 0.9)),
 ]
 
 
@@ -125,31 +123,23 @@ def many_queries(seed, measure, m=2 * FOLDS + 1):
     return pool, truth, sample, rng.uniform(0, pool.form.values.max(), 3 * m)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("measure", ["DCG@2", "RR"])
-def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(measure, seed):
+@pytest.mark.parametrize("measure", ["DCG@2", "RR", "ERR(max_rel=2)"])
+def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(measure):
     """A cascade has a line in the mean alone, clipped to its range; an additive measure one in the gradient too."""
-    pool, truth, sample, mean = many_queries(seed, measure)
-    contrast = DIFFERENCE
-    found = predicted(pool, sample, mean, truth, contrast, "regression")
-    psi = sample.opening[pool.query] * sample.design.inclusion
-    root = np.abs(contrast @ pool.gradients(mean)) * pool.weight[pool.query]
-    root *= np.sqrt(1 - psi) / np.where(psi > 0, psi, 1)
+    pool, truth, sample, mean = many_queries(1, measure)
+    truth = 40 * truth - 20 * mean if measure.startswith("ERR") else truth
+    found, gradient = predicted(pool, sample, mean, truth, DIFFERENCE, "regression"), DIFFERENCE @ pool.gradients(mean)
+    psi, top = sample.opening[pool.query] * sample.design.inclusion, pool.form.values.max()
+    root = np.abs(gradient) * pool.weight[pool.query] * np.sqrt(1 - psi) / np.where(psi > 0, psi, 1)
     for fold in range(FOLDS):
         rows = sample.drawn & (pool.query % FOLDS != fold) & (root > 0)
-        also = [contrast @ pool.gradients(mean)] if measure == "DCG@2" else []
+        also = [gradient] if measure == "DCG@2" else []
         sides = np.column_stack([np.ones_like(mean), mean, *also])
         line = sides @ np.linalg.lstsq(sides[rows] * root[rows, None], truth[rows] * root[rows], rcond=None)[0]
         here = (pool.query % FOLDS == fold) & (sample.design.inclusion > 0)
-        np.testing.assert_allclose(found[here], line[here] if also else line[here].clip(0, 1), rtol=1e-8, atol=1e-12)
+        expected = line[here] if also else line[here].clip(0, top)
+        np.testing.assert_allclose(found[here], expected, rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(found[sample.design.inclusion == 0], mean[sample.design.inclusion == 0])
-
-
-def test_regression_stays_between_the_values_of_a_cascade():
-    pool, truth, sample, mean = many_queries(3, "ERR(max_rel=2)")
-    found = predicted(pool, sample, mean, 40 * truth - 20 * mean, np.array([1.0, 0.0]), "regression")
-    found = found[sample.design.inclusion > 0]
-    assert (found.min(), found.max()) == (0, pool.form.values.max())
 
 
 @pytest.mark.parametrize(("measure", "drawing"), [("DCG", "successive"), ("ERR(max_rel=2)", "depth")])
@@ -176,9 +166,7 @@ def test_few_queries_whose_depths_have_a_fixed_cost_together_are_not_corrected()
         assert (found == mean).all() == (queries == 8)
 
 
-@pytest.mark.parametrize(
-    ("measure", "drawing"), [*((name, "depth") for name in MEASURES), *((name, "successive") for name in MEASURES[:2])]
-)
+@pytest.mark.parametrize(("measure", "drawing"), [("ERR(max_rel=2)@2", "depth"), ("DCG@2", "successive")])
 @pytest.mark.parametrize("estimator", ["regression", "difference", "ht"])
 def test_with_everything_drawn_the_value_is_exact(measure, drawing, estimator):
     pool, truth = small_pool(measure, 2)
@@ -216,25 +204,24 @@ def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, m
     expected = expected_variance(pool.graded.seen, drawn.sample.design, gain)
     assert cautious == pytest.approx(expected, rel=1e-9 if measure == "DCG@5" else 0.1)
     shown = cautious / 2
+    of = DocumentEstimate(0.5, shown / 4, 3 * shown / 4, 3.0, 9.0, np.zeros(1))
     for degrees, share in ((48.0, 0.04), (3.0, 0.4), (0.0, 1.0), (-1.0, 1.0)):
-        found = widened(DocumentEstimate(0.5, shown / 4, 3 * shown / 4, degrees, 9.0, np.zeros(1)), cautious)
-        assert found.cautious == pytest.approx(share * shown)
-        assert found.variance == pytest.approx((1 + share) * shown)
-        assert widened(DocumentEstimate(0.5, shown, 2 * shown, degrees, 9.0, np.zeros(1)), cautious).cautious == 0
-    nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0, np.zeros(1))
+        found = widened(replace(of, degrees_of_freedom=degrees), cautious)
+        assert (found.cautious, found.variance) == pytest.approx((share * shown, (1 + share) * shown))
+    assert widened(replace(of, first=2 * shown), cautious).cautious == 0
+    nothing = replace(of, first=0.0, second=0.0)
     assert widened(nothing, cautious) is nothing
 
 
 def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
     """A model that knows nothing, and labels of a query that correlate by about .5: a saving by a quarter."""
-    rng, m, length, rows = np.random.default_rng(0), 60, 8, []
-    ranks = rng.random((2, m, length)).argsort(axis=2).reshape(2, -1).astype(np.int32) + 1
-    form = rank_form(parse_measure("DCG"), 1, length)
-    pool = DocumentPool(form, np.arange(m + 1) * length, ranks, np.full(m, 1 / m))
-    latent = np.sqrt(0.7) * rng.normal(size=m)[pool.query] + np.sqrt(0.3) * rng.normal(size=m * length)
-    truth, variables = form.values[(latent > 0).astype(int)], Variables.of(form, np.full((m * length, 2), 0.5))
-    cost = np.ones(m * length)
-    prices, sizes = Costs(pool.indptr, cost, 0.0), document_sizes(pool, variables, cost, RoundSettings("successive"))
+    rng, m, size, rows = np.random.default_rng(0), 60, 480, []
+    ranks = rng.random((2, m, 8)).argsort(axis=2).reshape(2, -1).astype(np.int32) + 1
+    pool = DocumentPool(rank_form(parse_measure("DCG"), 1, 8), np.arange(m + 1) * 8, ranks, np.full(m, 1 / m))
+    latent = np.sqrt(0.7) * rng.normal(size=m)[pool.query] + np.sqrt(0.3) * rng.normal(size=size)
+    truth, variables = pool.form.values[(latent > 0).astype(int)], Variables.of(pool.form, np.full((size, 2), 0.5))
+    prices = Costs(pool.indptr, np.ones(size), 0.0)
+    sizes = document_sizes(pool, variables, np.ones(size), RoundSettings("successive"))
     design = document_design(sizes, "successive", prices, 200.0)
     aim = pool.weight @ pool.values(truth) @ DIFFERENCE
     for _ in range(200):
