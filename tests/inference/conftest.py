@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -65,5 +64,5 @@ def estimates_of_all(pool, design, mean_of, truth, contrast, share=0.0):
 
 
 @pytest.fixture(scope="session")
-def enumerated() -> Callable:
+def enumerated():
     return estimates_of_all

@@ -1,14 +1,12 @@
 """The line through weighted labels: against other ways to compute it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from pt_active.inference.calibration import MIN_CALIBRATION_DF, Calibration, calibration, calibration_bins
 
 
-def sampled(seed: int, queries: int = 40, each: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def sampled(seed, queries=40, each=6):
     """Expectations, values, chances and queries of documents whose values are right on average."""
     rng = np.random.default_rng(seed)
     query = np.repeat(np.arange(queries), each)
@@ -18,7 +16,7 @@ def sampled(seed: int, queries: int = 40, each: int = 6) -> tuple[np.ndarray, np
     return mean, observed, rng.uniform(0.1, 1, len(query)), query
 
 
-def test_it_is_weighted_least_squares_with_errors_by_query() -> None:
+def test_it_is_weighted_least_squares_with_errors_by_query():
     mean, observed, chance, query = sampled(0)
     found = calibration(mean, observed, chance, query)
     sides, root = np.column_stack([np.ones_like(mean), mean]), 1 / np.sqrt(chance)
@@ -31,7 +29,7 @@ def test_it_is_weighted_least_squares_with_errors_by_query() -> None:
     assert [found.intercept_error, found.slope_error] == pytest.approx(list(errors), rel=1e-10)
 
 
-def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
+def test_degrees_of_freedom_fall_where_one_query_carries_the_error():
     mean, observed, chance, query = sampled(4)
     shifted = observed + np.where(query == 3, 50 * (mean - 0.5), 0)
     assert calibration(mean, shifted, chance, query).degrees_of_freedom < 3
@@ -39,7 +37,7 @@ def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
     assert not calibration(mean, shifted, chance, query).misleads
 
 
-def test_two_queries_have_five_degrees_of_freedom_whatever_the_rounding() -> None:
+def test_two_queries_have_five_degrees_of_freedom_whatever_the_rounding():
     """Their parts of the error are equal, so that rounding would decide whether a model misleads."""
     assert {calibration(*sampled(seed, queries=2)).degrees_of_freedom for seed in range(20)} == {MIN_CALIBRATION_DF}
 
@@ -53,7 +51,7 @@ def test_two_queries_have_five_degrees_of_freedom_whatever_the_rounding() -> Non
         (lambda mean: 3.0 * mean, "too high by a factor of 3"),
     ],
 )
-def test_the_level_is_judged_beside_the_slope(change, said: str) -> None:
+def test_the_level_is_judged_beside_the_slope(change, said):
     mean, observed, chance, query = sampled(6, queries=400)
     found = calibration(change(mean), observed, chance, query)
     weight = 1 / chance / (1 / chance).sum()
@@ -61,7 +59,7 @@ def test_the_level_is_judged_beside_the_slope(change, said: str) -> None:
     assert found.off == said
 
 
-def test_a_right_level_is_called_wrong_as_rarely_as_the_interval_allows() -> None:
+def test_a_right_level_is_called_wrong_as_rarely_as_the_interval_allows():
     """With large errors, nearly every excluded level is far enough off to be said."""
     wrong = np.mean([calibration(*sampled(seed, queries=12)).off != "" for seed in range(400)])
     assert wrong < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
@@ -82,13 +80,13 @@ def test_a_right_level_is_called_wrong_as_rarely_as_the_interval_allows() -> Non
         (np.nan, np.nan, 0, False),
     ],
 )
-def test_only_slopes_that_are_surely_far_from_one_mislead(slope, error, degrees, misleads) -> None:
+def test_only_slopes_that_are_surely_far_from_one_mislead(slope, error, degrees, misleads):
     found = Calibration(slope, error, 0.0, 0.1, degrees, 100, 50)
     assert found.misleads is misleads
     assert bool(found.caution) is misleads
 
 
-def test_a_model_that_says_nothing_is_not_blamed() -> None:
+def test_a_model_that_says_nothing_is_not_blamed():
     found = calibration(np.full(20, 0.3), np.arange(20.0), np.ones(20), np.arange(20))
     assert np.isnan(found.slope)
     assert np.isnan(found.interval).all()
@@ -96,7 +94,7 @@ def test_a_model_that_says_nothing_is_not_blamed() -> None:
     assert np.isnan(calibration(np.arange(5.0), np.arange(5.0), np.ones(5), np.zeros(5, int)).slope)
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_refused():
     none = np.empty(0, dtype=int)
     with pytest.raises(ValueError, match="needs labelled documents"):
         calibration(none, none, none, none)
@@ -104,7 +102,7 @@ def test_bad_input_is_refused() -> None:
         calibration(np.arange(3.0), np.arange(3.0), np.array([1.0, 0.0, 1.0]), np.arange(3))
 
 
-def test_bins_are_weighted_means_with_errors_by_query() -> None:
+def test_bins_are_weighted_means_with_errors_by_query():
     mean, observed, chance, query = sampled(5)
     bins = calibration_bins(mean, observed, chance, query, bins=4)
     assert bins.documents.tolist() == [60, 60, 60, 60]
@@ -122,7 +120,7 @@ def test_bins_are_weighted_means_with_errors_by_query() -> None:
     assert np.isnan(same.standard_error[0])
 
 
-def test_samples_centre_on_the_line_of_all_and_know_their_errors() -> None:
+def test_samples_centre_on_the_line_of_all_and_know_their_errors():
     """400 samples find a bias of .15 standard deviations, a variance a quarter off, and a coverage 3.3 points off."""
     found, rng = [], np.random.default_rng(3)
     for seed in range(400):

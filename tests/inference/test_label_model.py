@@ -8,17 +8,17 @@ import pytest
 from pt_active.inference.label_model import excess_surprise, fitted, surprise
 
 
-def model_of(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+def model_of(n, seed):
     """Grade probabilities, predictions, and the source of randomness."""
     rng = np.random.default_rng(seed)
     return rng.dirichlet([1.0, 0.7, 0.5], n), rng.integers(0, 3, (n, 1)), rng
 
 
-def labels_of(grades: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def labels_of(grades, rng):
     return (rng.random(len(grades))[:, None] > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
 
 
-def test_a_model_that_is_too_sure_is_made_as_doubtful_as_its_labels() -> None:
+def test_a_model_that_is_too_sure_is_made_as_doubtful_as_its_labels():
     truth, predicted, rng = model_of(4000, 0)
     label = labels_of(truth, rng)
     sure = truth**4 / (truth**4).sum(axis=1, keepdims=True)
@@ -31,7 +31,7 @@ def test_a_model_that_is_too_sure_is_made_as_doubtful_as_its_labels() -> None:
     assert np.abs(fair.reliance).max() < 0.15
 
 
-def test_stray_labels_and_reliable_predictors_are_found() -> None:
+def test_stray_labels_and_reliable_predictors_are_found():
     truth, predicted, rng = model_of(4000, 1)
     sure = np.maximum(truth**8, 1e-6)
     sure /= sure.sum(axis=1, keepdims=True)
@@ -48,7 +48,7 @@ def test_stray_labels_and_reliable_predictors_are_found() -> None:
     np.testing.assert_allclose(grades.mean(axis=0), np.bincount(label) / 4000, atol=0.01)
 
 
-def test_surprise_is_standardised_over_all_labels() -> None:
+def test_surprise_is_standardised_over_all_labels():
     grades = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.05, 0.9, 0.05]])
     labels = np.array(list(product(range(3), repeat=3)))
     chance = grades[np.arange(3), labels].prod(axis=1)
@@ -64,7 +64,7 @@ def test_surprise_is_standardised_over_all_labels() -> None:
     assert surprise(uniform, predicted, labels_of(truth, rng)) == 0
 
 
-def test_a_predictor_that_knows_more_than_the_model_is_no_surprise() -> None:
+def test_a_predictor_that_knows_more_than_the_model_is_no_surprise():
     """Labels of pairs that are drawn because a good predictor contradicts the model."""
     truth, predicted, rng = model_of(6000, 3)
     label = labels_of(truth, rng)

@@ -1,8 +1,6 @@
 """Error and degrees of freedom for queries like those of the pool [theory 16]."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -22,19 +20,19 @@ VALUES = np.array([0.1, 0.9, 0.4, 0.7, -0.2])
 MODEL = np.array([0.2, 0.5, 0.5, 0.6, 0.1])
 
 
-def equal(values: np.ndarray, variance: float = 0.0, group: np.ndarray | None = None) -> ByQuery:
+def equal(values, variance=0.0, group=None):
     """Queries of equal weight."""
     return ByQuery(np.full(len(values), 1 / len(values)), np.array(values), variance, group)
 
 
-def all_samples() -> Iterator[tuple[float, Sample]]:
+def all_samples():
     """Every sample of queries that are drawn independently, and its probability."""
     for each in product([False, True], repeat=len(P)):
         drawn = np.array(each)
         yield float(np.prod(np.where(drawn, CHANCE, 1 - CHANCE))), Sample.once(np.where(drawn, CHANCE, 0.0))
 
 
-def all_draws() -> Iterator[tuple[float, Sample]]:
+def all_draws():
     """Every sample of three draws with replacement, and its probability."""
     q = np.array([0.1, 0.2, 0.4, 0.05, 0.25])
     for each in product(range(len(P)), repeat=3):
@@ -44,7 +42,7 @@ def all_draws() -> Iterator[tuple[float, Sample]]:
 
 @pytest.mark.parametrize("outcomes", [all_samples, all_draws])
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
-def test_values_of_queries_have_the_estimate_as_their_mean_and_are_unbiased(name: str, outcomes: Callable) -> None:
+def test_values_of_queries_have_the_estimate_as_their_mean_and_are_unbiased(name, outcomes):
     value, variance, square = 0.0, 0.0, 0.0
     for chance, sample in outcomes():
         values = VALUES[sample.rows]
@@ -62,7 +60,7 @@ def test_values_of_queries_have_the_estimate_as_their_mean_and_are_unbiased(name
 
 
 @pytest.mark.parametrize("p", [np.full(3, 1 / 3), np.array([0.6, 0.3, 0.1])])
-def test_the_spread_is_unbiased_over_all_pools(p: np.ndarray) -> None:
+def test_the_spread_is_unbiased_over_all_pools(p):
     population = np.array([0.0, 1.0, 3.0, 3.5])
     pools = [np.array(each) for each in product(population, repeat=3)]
     mean = np.mean([ByQuery(p, pool, 0.0).spread for pool in pools])
@@ -71,7 +69,7 @@ def test_the_spread_is_unbiased_over_all_pools(p: np.ndarray) -> None:
 
 @settings(max_examples=30)
 @given(some.lists(some.floats(-5, 5), min_size=3, max_size=20), some.floats(-5, 5))
-def test_a_census_without_skewness_has_the_paired_t_test_of_its_queries(values: list[float], middle: float) -> None:
+def test_a_census_without_skewness_has_the_paired_t_test_of_its_queries(values, middle):
     census = middle + np.r_[values, np.negative(values)]
     if np.ptp(census) < 1e-3:
         return
@@ -83,7 +81,7 @@ def test_a_census_without_skewness_has_the_paired_t_test_of_its_queries(values: 
 
 
 @given(some.lists(some.floats(-5, 5), min_size=3, max_size=12), some.integers(2, 4))
-def test_copies_of_a_query_in_one_cluster_say_nothing_new(values: list[float], copies: int) -> None:
+def test_copies_of_a_query_in_one_cluster_say_nothing_new(values, copies):
     once, group = equal(values), np.repeat(np.arange(len(values)), copies)
     many = equal(np.repeat(values, copies), group=group)
     assert (many.groups, many.queries) == (len(values), len(group))
@@ -91,17 +89,17 @@ def test_copies_of_a_query_in_one_cluster_say_nothing_new(values: list[float], c
     assert many.degrees == pytest.approx(once.degrees, rel=1e-9)
 
 
-def test_queries_without_weight_do_not_count() -> None:
+def test_queries_without_weight_do_not_count():
     pool = ByQuery(np.array([0.5, 0.5, 0.0]), np.array([0.0, 1.0, 9.0]), 0.0)
     assert (pool.queries, pool.spread) == (2, pytest.approx(0.25))
 
 
-def test_few_queries_that_carry_the_spread_show_few_degrees_of_freedom() -> None:
+def test_few_queries_that_carry_the_spread_show_few_degrees_of_freedom():
     assert equal(np.random.default_rng(2).normal(size=400)).shown > 300
     assert equal(np.where(np.arange(400) < 2, 100.0, 0.0)).shown < 5
 
 
-def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
+def test_only_the_error_of_sampling_has_the_tails_of_replays():
     pool = equal(np.arange(10.0))
     error, degrees, tails = widened_by_queries(1.0, 4.0, Tails(2.0, 3.0, 4.0), pool, 0.05)
     assert error == pytest.approx(np.sqrt(1 + pool.spread))
@@ -116,7 +114,7 @@ def test_only_the_error_of_sampling_has_the_tails_of_replays() -> None:
 
 
 @pytest.mark.parametrize("m", [5, 20])
-def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m: int) -> None:
+def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m):
     """A quarter of the variance is that of sampling, known with 100 degrees of freedom."""
     rng, tries, held = np.random.default_rng(m), 700, 0
     for _ in range(tries):
@@ -130,23 +128,21 @@ def test_a_sampling_error_that_is_known_well_does_not_make_few_queries_many(m: i
 
 @pytest.mark.parametrize("p", [np.full(4, 0.25), np.array([0.7, 0.1, 0.1, 0.1])])
 @pytest.mark.parametrize("group", [None, np.array([0, 1, 1, 2])])
-def test_the_expected_spread_is_that_of_all_values_that_the_model_allows(
-    p: np.ndarray, group: np.ndarray | None
-) -> None:
+def test_the_expected_spread_is_that_of_all_values_that_the_model_allows(p, group):
     means, noise = np.array([0.0, 0.4, 0.1, 0.3]), np.array([0.2, 0.5, 0.0, 0.3])
     spreads = [ByQuery(p, means + np.array(signs) * noise, 0.0, group).spread for signs in product([-1, 1], repeat=4)]
     assert expected_spread(ByQuery(p, means, 0.0, group), p**2 * noise**2) == pytest.approx(np.mean(spreads), rel=1e-12)
 
 
 @pytest.mark.parametrize("value", [np.linspace(0, 1, 50), np.r_[-9, -8, np.linspace(-1, 1, 96), 8, 9]])
-def test_how_far_means_lie_apart_is_the_half_width_of_a_t_test_with_the_degrees_that_the_terms_show(value) -> None:
+def test_how_far_means_lie_apart_is_the_half_width_of_a_t_test_with_the_degrees_that_the_terms_show(value):
     whole = equal(value)
     assert (whole.shown < 20) == (len(value) == 100)
     degrees = min(whole.shown, len(value) - 1)
     assert whole.apart(0.05) == pytest.approx(stats.t.ppf(0.975, degrees) * stats.sem(value))
 
 
-def test_what_sampling_adds_is_taken_off_but_at_most_half_of_it() -> None:
+def test_what_sampling_adds_is_taken_off_but_at_most_half_of_it():
     value = np.random.default_rng(3).uniform(size=50)
     for share, left in ((0.25, 0.75), (0.75, 0.5), (9, 0.5)):
         found = equal(value, share * np.var(value, ddof=1) / 50).apart(0.05)
@@ -164,7 +160,7 @@ def test_what_sampling_adds_is_taken_off_but_at_most_half_of_it() -> None:
     ],
     ids=["few queries", "one heavy query", "few clusters", "all equal", "one query"],
 )
-def test_what_does_not_tell_how_far_is_infinitely_far_apart(by_query: ByQuery) -> None:
+def test_what_does_not_tell_how_far_is_infinitely_far_apart(by_query):
     assert by_query.apart(0.05) == np.inf
 
 
@@ -183,7 +179,7 @@ MISSES = [
 
 
 @pytest.mark.parametrize(("law", "m", "share", "alpha", "pools"), MISSES)
-def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(law, m, share, alpha, pools) -> None:
+def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(law, m, share, alpha, pools):
     """Pools of queries of which a share is judged. Where few differ, b is slightly better in 7 of 8 of them."""
     rng, missed = np.random.default_rng(5), 0
     for _ in range(pools):
@@ -206,12 +202,12 @@ def test_means_lie_further_apart_than_is_said_as_seldom_as_it_says(law, m, share
     ],
     ids=["two", "one ranker", "all", "rounding", "rounding of 0", "without labels", "clusters"],
 )
-def test_queries_that_differ_are_counted(value: list[float], how: dict[str, np.ndarray], differing: int) -> None:
+def test_queries_that_differ_are_counted(value, how, differing):
     assert ByQuery(np.full(5, 0.2), np.array(value), 0.0, **how).differing == differing
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_end_of_the_long_tail_is_further_by_twice_johnsons_correction(sign: int) -> None:
+def test_the_end_of_the_long_tail_is_further_by_twice_johnsons_correction(sign):
     value = sign * np.r_[np.zeros(48), 8.0, 9.0]
     by_query = equal(value)
     degrees, skewness = by_query.shown, stats.skew(value) / np.sqrt(50)

@@ -1,7 +1,5 @@
 """Estimates of risks against their formulas longhand, and by enumeration of samples."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -25,26 +23,26 @@ from pt_active.sampling.draws import allocation, draw_strata, strata_by
 from pt_active.sampling.sample import Sample
 
 
-def random_scores(rng: np.random.Generator, n: int) -> Scores:
+def random_scores(rng, n):
     w, expected = rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, n)
     return Scores(w * rng.random(n), w, expected * rng.random(n), expected)
 
 
-def once(v: np.ndarray) -> Sample:
+def once(v):
     """Equally weighted pairs, each drawn once with replacement, with weights proportional to v."""
     return Sample(np.arange(len(v)), np.ones(len(v), dtype=int), 1 / v, repeated=True)
 
 
-def without(v: np.ndarray, pi: np.ndarray) -> tuple[Sample, np.ndarray]:
+def without(v, pi):
     """Pairs drawn once without replacement, and p such that ``n p/π`` is proportional to v."""
     return Sample(np.arange(len(pi)), np.ones(len(pi), dtype=int), pi), v * pi / (v @ pi)
 
 
-def plain(n: int) -> np.ndarray:
+def plain(n):
     return np.full(n, 1 / n)
 
 
-def test_the_ratio_is_that_of_the_source() -> None:
+def test_the_ratio_is_that_of_the_source():
     """[T 3.31] and its variance."""
     rng = np.random.default_rng(0)
     s, v = random_scores(rng, 12), rng.uniform(0.2, 3, 12)
@@ -61,7 +59,7 @@ def test_the_ratio_is_that_of_the_source() -> None:
         assert found.degrees_of_freedom == pytest.approx(a.sum() ** 2 / (a @ a) - 1)
 
 
-def test_the_difference_of_ratios_longhand() -> None:
+def test_the_difference_of_ratios_longhand():
     rng = np.random.default_rng(1)
     pair = [random_scores(rng, 9), random_scores(rng, 9)]
     v, pi = rng.uniform(0.2, 3, 9), rng.uniform(0, 1, 9)
@@ -76,7 +74,7 @@ def test_the_difference_of_ratios_longhand() -> None:
     assert found.standard_error == pytest.approx(error, abs=1e-12)
 
 
-def test_a_difference_rests_on_the_ratio_that_has_fewer_draws() -> None:
+def test_a_difference_rests_on_the_ratio_that_has_fewer_draws():
     rng = np.random.default_rng(19)
     first, second, v = random_scores(rng, 9), random_scores(rng, 9), rng.uniform(0.2, 3, 9)
     second = replace(second, weight=np.where(np.arange(9) < 4, second.weight, 0.0))
@@ -91,7 +89,7 @@ def test_a_difference_rests_on_the_ratio_that_has_fewer_draws() -> None:
         assert both.effective == pytest.approx(degrees[1] + 1)
 
 
-def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
+def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw():
     """If the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` of the others."""
     rng = np.random.default_rng(17)
     s, v, pi = random_scores(rng, 10), rng.uniform(0.2, 3, 10), rng.uniform(0, 1, 10)
@@ -104,7 +102,7 @@ def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
 
 
 @pytest.fixture
-def world() -> tuple[np.ndarray, ...]:
+def world():
     """Predictions of two, labels, ρ, and p of twelve pairs."""
     rng = np.random.default_rng(3)
     f, y = rng.integers(0, 2, (12, 2)).astype(float), rng.integers(0, 2, 12).astype(float)
@@ -112,7 +110,7 @@ def world() -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize("estimator", ["snis", "regression"])
-def test_the_known_zero_counts_with_its_known_share(world, estimator: str) -> None:
+def test_the_known_zero_counts_with_its_known_share(world, estimator):
     """The estimate is that on the pairs that differ, times their share."""
     f, _, _, p = world
     scores, differ = pool_scores(ZeroOne(), *world), f[:, 0] != f[:, 1]
@@ -128,7 +126,7 @@ def test_the_known_zero_counts_with_its_known_share(world, estimator: str) -> No
 
 
 @pytest.mark.parametrize("estimator", estimators_of("pair"))
-def test_a_census_is_exact(world, estimator: str) -> None:
+def test_a_census_is_exact(world, estimator):
     drawn, p = without(np.ones(12), np.ones(12))
     for loss in (ZeroOne(), Precision(), Recall(), F1()):
         scores = pool_scores(loss, *world[:3], plain(12))
@@ -143,7 +141,7 @@ def test_a_census_is_exact(world, estimator: str) -> None:
 
 
 @pytest.mark.parametrize(("estimator", "number"), [("regression", 2), ("snis", 1), ("difference", 1)])
-def test_many_samples_have_the_estimates_of_each(estimator: str, number: int) -> None:
+def test_many_samples_have_the_estimates_of_each(estimator, number):
     """Eight samples of 6 of 60 pairs."""
     rng, p = np.random.default_rng(number), plain(60)
     rows = rng.random((8, 60)).argsort(axis=1)[:, :6]
@@ -161,7 +159,7 @@ def test_many_samples_have_the_estimates_of_each(estimator: str, number: int) ->
 # --- strata ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_allocation_makes_the_variance_least() -> None:
+def test_the_allocation_makes_the_variance_least():
     rng = np.random.default_rng(7)
     stratum, mean, variance = np.repeat([0, 1, 2], [4, 6, 9]), rng.random(19), rng.random(19) ** 3
     size = np.bincount(stratum)
@@ -172,7 +170,7 @@ def test_the_allocation_makes_the_variance_least() -> None:
     assert allocation(np.repeat([0, 1], [10, 30]), np.zeros(40), np.zeros(40), 20).tolist() == [5, 15]
 
 
-def test_stratified_mean_and_variance_are_unbiased() -> None:
+def test_stratified_mean_and_variance_are_unbiased():
     """Over all samples of 2 of 4 and 3 of 5 pairs."""
     values, stratum, size = np.random.default_rng(8).random(9), np.repeat([0, 1], [4, 5]), np.array([4, 5])
     every = product(combinations(range(4), 2), combinations(range(4, 9), 3))
@@ -187,7 +185,7 @@ def test_stratified_mean_and_variance_are_unbiased() -> None:
     assert stratified_mean(np.full(5, 0.5), stratum[rows[0]], size).degrees_of_freedom == 3
 
 
-def test_strata_are_drawn_with_the_probabilities_that_are_claimed() -> None:
+def test_strata_are_drawn_with_the_probabilities_that_are_claimed():
     rng, stratum, drawn = np.random.default_rng(9), np.tile([0, 1, 2], 5), np.array([2, 4, 5])
     chosen = np.array([draw_strata(stratum, drawn, rng) for _ in range(1500)])
     for h in range(3):
@@ -196,14 +194,14 @@ def test_strata_are_drawn_with_the_probabilities_that_are_claimed() -> None:
     assert (abs(chosen.mean(axis=0) - expected) <= 3.5 * np.sqrt(expected * (1 - expected) / 1500)).all()
 
 
-def test_a_stratified_ratio_is_weighted_by_the_strata() -> None:
+def test_a_stratified_ratio_is_weighted_by_the_strata():
     s, stratum, size = random_scores(np.random.default_rng(10), 6), np.repeat([0, 1], 3), np.array([30, 12])
     drawn = Sample(np.r_[0:3, 30:33], np.ones(6), (3 / size)[stratum], stratum=np.repeat([0, 1], size))
     top, bottom = (size @ part.reshape(2, 3).mean(axis=1) for part in (s.numerator, s.weight))
     assert stratified_estimate([s], drawn).value == pytest.approx(top / bottom, abs=1e-12)
 
 
-def test_bad_strata() -> None:
+def test_bad_strata():
     for number, message in ((5, "no more than half of the 9 pairs, got 5"), (0, "at least 1")):
         with pytest.raises(ValueError, match=message):
             strata_by(np.zeros(9), number)

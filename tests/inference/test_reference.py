@@ -1,7 +1,6 @@
 """The simulated reference of intervals: by enumeration, and against replays of the real drawing and estimate."""
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +31,7 @@ from pt_active.sampling.sample import Costs, Sample, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 
-def test_shares_are_those_of_the_labels_and_four_more_documents_of_each_grade() -> None:
+def test_shares_are_those_of_the_labels_and_four_more_documents_of_each_grade():
     grades = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.2, 0.2, 0.6], [0.6, 0.3, 0.1]])
     label, weight = np.array([0, 1, -1, 0]), np.array([2.0, 4.0, np.nan, 2.0])
     a = np.array([2.0, 4.0, 2.0]) * 8 / 24
@@ -47,7 +46,7 @@ def test_shares_are_those_of_the_labels_and_four_more_documents_of_each_grade() 
     np.testing.assert_allclose(rescaled_grades(grades, label, 10 * weight), expected, rtol=1e-12)
 
 
-def test_a_model_that_is_certain_and_wrong_is_not_believed() -> None:
+def test_a_model_that_is_certain_and_wrong_is_not_believed():
     """40 documents of which the model is certain; it is wrong about ten of the 20 with labels."""
     grades = np.tile([1.0, 0.0], (40, 1))
     label = np.r_[np.zeros(10, dtype=int), np.ones(10, dtype=int), np.full(20, -1)]
@@ -58,7 +57,7 @@ def test_a_model_that_is_certain_and_wrong_is_not_believed() -> None:
     assert (right[:, 1] == 0).all()
 
 
-def test_labels_have_the_chances_of_the_model_in_any_order() -> None:
+def test_labels_have_the_chances_of_the_model_in_any_order():
     grades = np.random.default_rng(0).dirichlet([2, 1, 1], size=50)
     order = np.random.default_rng(1).permutation(50)
     drawn = np.array(list(labellings(grades, order, seed=3)))
@@ -69,7 +68,7 @@ def test_labels_have_the_chances_of_the_model_in_any_order() -> None:
     assert np.abs((share - grades) / error).max() < 4.5  # The largest of 150 normal deviates.
 
 
-def test_certain_draws_leave_no_degrees_of_freedom() -> None:
+def test_certain_draws_leave_no_degrees_of_freedom():
     """Ten queries of equal weight, and one that is certain and has half of the weight."""
     p = np.r_[0.5, np.full(20, 0.5 / 20)]
     few = Sample(np.arange(11), np.ones(11, dtype=int), np.r_[1.0, np.full(10, 0.5)])
@@ -84,7 +83,7 @@ def test_certain_draws_leave_no_degrees_of_freedom() -> None:
 
 
 @pytest.mark.parametrize("name", ["snis", "ht", "difference"])
-def test_replays_have_the_distribution_of_all_samples(name: str) -> None:
+def test_replays_have_the_distribution_of_all_samples(name):
     """All ordered triples of four queries, under one labelling."""
     values, p, q = np.array([0.0, 1.0, 3.0, 7.0]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
     sample = Sample(np.arange(3), np.ones(3, dtype=int), 3 * q[:3], repeated=True, q=q)
@@ -105,7 +104,7 @@ def test_replays_have_the_distribution_of_all_samples(name: str) -> None:
     assert found.degrees == pytest.approx(2 * mean_square**2 / (weight @ (square - mean_square) ** 2), rel=0.05)
 
 
-def test_samples_are_redrawn_as_they_were() -> None:
+def test_samples_are_redrawn_as_they_were():
     q = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
     once = redrawn(Sample(np.arange(3), np.ones(3, dtype=int), np.full(3, 0.5), q=q), 5000, np.random.default_rng(0))
     assert (once.draws == 3).all()
@@ -121,7 +120,7 @@ def test_samples_are_redrawn_as_they_were() -> None:
     np.testing.assert_allclose(again.expected, 4 * q[again.rows])
 
 
-def test_pairs_are_redrawn_by_their_own_law() -> None:
+def test_pairs_are_redrawn_by_their_own_law():
     """With ``U/q`` a pair is certain if ``q T ≥ 1``; weights by π have the mean 1 all the same."""
     q = np.array([0.6, 0.3, 0.05, 0.05])
     found = redrawn(Sample(np.arange(2), np.ones(2, dtype=int), q[:2], q=q), 5000, np.random.default_rng(1), UNIFORM)
@@ -131,7 +130,7 @@ def test_pairs_are_redrawn_by_their_own_law() -> None:
     assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * weighted.std(axis=0) / np.sqrt(5000)).all()
 
 
-def test_strata_are_redrawn_without_replacement() -> None:
+def test_strata_are_redrawn_without_replacement():
     stratum = np.array([1, 0, 0, 1, 1, 0, 0, 2])
     sample = Sample(np.array([1, 2, 0, 7]), np.ones(4, dtype=int), np.ones(4), q=np.full(8, 1 / 8), stratum=stratum)
     found = redrawn(sample, 3000, np.random.default_rng(0))
@@ -143,7 +142,7 @@ def test_strata_are_redrawn_without_replacement() -> None:
         assert (found.expected[found.rows == x] == chance).all()
 
 
-def test_errors_of_samples_without_one_are_infinite() -> None:
+def test_errors_of_samples_without_one_are_infinite():
     usual = np.array([1.0, 2.0, 1.0, 4.0])
     error, one = np.array([0.5, 0.0, 0.0, 1.0]), np.zeros(4, dtype=int)
     found = studentised(np.array([1.0, -2.0, 0.0, -3.0]), error, usual, np.full(4, 10.0), one)
@@ -156,7 +155,7 @@ def test_errors_of_samples_without_one_are_infinite() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_tails_match_the_quantiles_of_replays(confidence: float) -> None:
+def test_tails_match_the_quantiles_of_replays(confidence):
     number, level = 20_000 - 1, (1 + confidence) / 2
     even = np.arange(1, number + 1) / (number + 1)
     heavy, light = Replayed(stats.t.ppf(even, 3), 50.0), Replayed(stats.norm.ppf(even) / 2, 50.0)
@@ -171,14 +170,14 @@ def test_tails_match_the_quantiles_of_replays(confidence: float) -> None:
     assert found.bounded
 
 
-def test_few_degrees_in_the_replays_are_those_of_the_interval() -> None:
+def test_few_degrees_in_the_replays_are_those_of_the_interval():
     errors = np.sort(np.random.default_rng(0).normal(size=999)) / 3
     assert tails(Replayed(errors, 5.0), 5.0 / FEW + 1, 0.95) == (1.0, 1.0, 5.0)
     assert tails(Replayed(errors, 5.0), 5.0 / FEW - 1, 0.95) == (1.0, 1.0, 5.0 / FEW - 1)
     assert not tails(Replayed(errors, 0.1), 20.0, 0.95).bounded
 
 
-def test_an_end_without_a_bound_leaves_no_interval() -> None:
+def test_an_end_without_a_bound_leaves_no_interval():
     errors = np.r_[np.linspace(-1, 1, 900), np.full(100, np.inf)]
     found = tails(Replayed(errors, 20.0), 20.0, 0.95)
     assert found == (np.inf, 1.0, 20.0)
@@ -187,7 +186,7 @@ def test_an_end_without_a_bound_leaves_no_interval() -> None:
     assert replays_for(0.999) == 20_000
 
 
-def replays_of(make: Callable, queries: int, drawing: str, prices: tuple[float, float]) -> DocumentReplays:
+def replays_of(make, queries, drawing, prices):
     """Replays of a difference at a cost of opening a query and a budget, with what the model expects."""
     pool, *_ = make(7, "DCG@3", queries=queries)
     size = len(pool.query)
@@ -198,16 +197,14 @@ def replays_of(make: Callable, queries: int, drawing: str, prices: tuple[float, 
     return DocumentReplays(pool, np.array([1.0, -1.0]), redraws, grades @ pool.form.values)
 
 
-def elsewhere(replays: DocumentReplays) -> DocumentReplays:
+def elsewhere(replays):
     """Replays in which other values stand in for documents than those that the model expects."""
     values = np.random.default_rng(8).random(len(replays.stands_for))
     return replace(replays, stands_for=values * replays.pool.form.values.max())
 
 
 @pytest.mark.parametrize(("drawing", "overhead"), [("depth", 2.0), ("successive", 0.0), ("successive", 3.0)])
-def test_replays_of_documents_are_those_of_the_drawing(
-    random_documents: Callable, drawing: str, overhead: float
-) -> None:
+def test_replays_of_documents_are_those_of_the_drawing(random_documents, drawing, overhead):
     """Additive measures are linear, so the replays are exact, except for the normal part of what was not drawn.
 
     The distance of two samples of 300 exceeds .133 with a probability of .01.
@@ -227,9 +224,7 @@ def test_replays_of_documents_are_those_of_the_drawing(
 
 
 @pytest.mark.parametrize(("drawing", "budget"), [("successive", 40.0), ("depth", 10.0)])
-def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(
-    random_documents: Callable, drawing: str, budget: float
-) -> None:
+def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(random_documents, drawing, budget):
     replays = elsewhere(replays_of(random_documents, 20, drawing, (0.0, budget)))
     pool, contrast = replays.pool, replays.contrast
     design, grades = replays.redraws.design, replays.redraws.grades
@@ -258,14 +253,14 @@ def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(
     assert found.degrees == pytest.approx(2 * (shown.mean() ** 2 / shown.var(ddof=1) - 1 / number), rel=1e-9)
 
 
-def test_replays_in_which_everything_is_drawn_have_no_error(random_documents: Callable) -> None:
+def test_replays_in_which_everything_is_drawn_have_no_error(random_documents):
     replays = elsewhere(replays_of(random_documents, 20, "successive", (0.0, 1e6)))
     slope, inclusion = replays.contrast @ replays.pool.gradients(replays.stands_for), replays.redraws.design.inclusion
     assert (inclusion[slope != 0] == 1).all()
     assert (replays.replayed(50, 3).errors == 0).all()
 
 
-def test_the_labels_of_a_query_belong_to_one_labelling(random_documents: Callable) -> None:
+def test_the_labels_of_a_query_belong_to_one_labelling(random_documents):
     redraws = replays_of(random_documents, 20, "depth", (0.0, 40.0)).redraws
     (draws,) = redraws.drawn(50, 3, 1000)
     place = np.repeat(np.arange(len(redraws.design.order)), np.diff(draws.start))

@@ -1,7 +1,5 @@
 """Estimates of nDCG, AP and any other measure from documents judged to a random depth, by enumeration [theory 11]."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,7 @@ from pt_active.inference.documents import predicted
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.revealed import RevealedPool
-from pt_active.sampling.sample import DocumentDesign, TwoPhase
+from pt_active.sampling.sample import DocumentDesign
 
 MEASURES = ["nDCG@2", "nDCG(dcg='exp-log2')@2", "nDCG", "AP", "AP(rel=2)@2", "Bpref", "made up"]
 INDPTR = np.array([0, 3, 3, 6])
@@ -21,14 +19,14 @@ INCLUSION = np.array([0.25, 1.0, 0.7, 0.35, 0.35, 0.2])
 LABEL = np.array([2, 0, 1, 1, 2, 0])
 
 
-def made_up(labels: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+def made_up(labels, ranks):
     """The square of the share of grades that adds up in even ranks, and a jump where no label is 0."""
     even = (ranks % 2 == 0) & (ranks > 0)
     share = (labels[:, None, :] * even).sum(axis=2) / (1 + labels.sum(axis=1))[:, None]
     return share**2 + 5.0 * (labels > 0).all(axis=1)[:, None]
 
 
-def pool_of(measure: str, systems: int, **form: float) -> RevealedPool:
+def pool_of(measure, systems, **form):
     rng = np.random.default_rng(3)
     ranks = np.vstack([np.r_[rng.permutation(3) + 1, rng.permutation(3) + 1] for _ in range(systems)])
     if systems > 1:
@@ -39,16 +37,16 @@ def pool_of(measure: str, systems: int, **form: float) -> RevealedPool:
     return RevealedPool(replace(named, **made, **form), INDPTR, ranks.astype(np.int32), np.array([0.5, 0.1, 0.4]), key)
 
 
-def beliefs(model: str) -> np.ndarray:
+def beliefs(model):
     """float64[6, 3], grade probabilities that are useless, wrong, or wrong without a doubt."""
     sure = {"useless": 0.0, "wrong": 0.8, "overconfident": 1.0}[model]
     return sure * np.eye(3)[2 - LABEL] + (1 - sure) / 3
 
 
-def check_by_enumeration(enumerated, pool: RevealedPool, model: str, contrast: list[float], estimator: str) -> None:
+def check_by_enumeration(enumerated, pool, model, contrast, estimator):
     truth, contrast = np.eye(3)[LABEL], np.array(contrast)
 
-    def mean_of(sample: TwoPhase) -> np.ndarray:
+    def mean_of(sample):
         return predicted(pool, sample, beliefs(model), truth, contrast, estimator)
 
     mean, parts, true = enumerated(pool, DESIGN, mean_of, truth, contrast)

@@ -1,7 +1,5 @@
 """What is rounding: sums in any order and on any scale, and no real difference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,7 @@ SCALES = st.sampled_from([1e-150, 1e-9, 1.0, 3e7, 1e150])
 
 @settings(max_examples=40)
 @given(TERMS, SCALES, st.randoms())
-def test_the_same_terms_in_another_order_make_no_difference(terms: list[float], scale: float, rng) -> None:
+def test_the_same_terms_in_another_order_make_no_difference(terms, scale, rng):
     mixed = [scale * x for x in terms]
     rng.shuffle(mixed)
     apart = sum(scale * x for x in terms) - sum(mixed)
@@ -23,13 +21,13 @@ def test_the_same_terms_in_another_order_make_no_difference(terms: list[float], 
 
 
 @given(st.floats(0.1, 1e6), st.sampled_from([1e-6, 1e-8, -1e-6]), SCALES)
-def test_a_real_difference_stays(value: float, share: float, scale: float) -> None:
+def test_a_real_difference_stays(value, share, scale):
     first, second = value * (1 + share) * scale, value * scale
     assert difference(first, second) == first - second != 0
     assert difference(second, first) == second - first
 
 
-def test_what_is_rounding_becomes_0_without_a_sign() -> None:
+def test_what_is_rounding_becomes_0_without_a_sign():
     found = settled(np.array([-1e-17, 1e-17, 1e-3, np.nan, np.inf]), 1.0)
     np.testing.assert_array_equal(found, [0.0, 0.0, 1e-3, np.nan, np.inf])
     assert not np.signbit(found[0])
@@ -46,5 +44,5 @@ def test_what_is_rounding_becomes_0_without_a_sign() -> None:
         ([5.0], [0]),
     ],
 )
-def test_values_that_are_equal_share_a_place(values: list[float], wanted: list[int]) -> None:
+def test_values_that_are_equal_share_a_place(values, wanted):
     assert places(np.array(values)).tolist() == wanted

@@ -1,7 +1,5 @@
 """Agreement of a judge with people from samples with known probabilities, against enumeration of all samples."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -20,17 +18,17 @@ BELIEF = np.full((PAIRS, GRADES), 0.2) + 0.4 * np.eye(GRADES)[SAID]
 UNIFORM = np.full(PAIRS, 1 / PAIRS)
 
 
-def estimated(name: str, rows: np.ndarray, said=(SAID,), estimator: str = "snis"):
+def estimated(name, rows, said=(SAID,), estimator="snis"):
     sample = Sample(rows, np.ones_like(rows), np.full(len(rows), len(rows) / PAIRS))
     return agreement_estimate(COEFFICIENTS[name], said, LABEL[rows], BELIEF, sample, UNIFORM, estimator)
 
 
-def kappa_of(said: np.ndarray) -> float:
+def kappa_of(said):
     return quadratic_kappa(contingency_matrix(said, LABEL))
 
 
 @pytest.mark.parametrize("estimator", ["snis", "regression", "difference"])
-def test_all_labels_give_the_coefficient_itself(estimator: str) -> None:
+def test_all_labels_give_the_coefficient_itself(estimator):
     everything = np.arange(PAIRS)
     kappa, alpha = (float(estimated(name, everything, estimator=estimator).value) for name in ("Kappa", "Alpha"))
     assert kappa == pytest.approx(kappa_of(SAID))
@@ -42,7 +40,7 @@ def test_all_labels_give_the_coefficient_itself(estimator: str) -> None:
 
 @pytest.mark.parametrize("name", ["Kappa", "Alpha"])
 @pytest.mark.parametrize("said", [(SAID,), (SAID, OTHER)])
-def test_the_standard_error_is_that_over_all_samples(name: str, said: tuple[np.ndarray, ...]) -> None:
+def test_the_standard_error_is_that_over_all_samples(name, said):
     """Over every 101st of the 12,870 samples of 8 of 16; the linearisation leaves terms of the order of 1/8."""
     samples = np.array(list(combinations(range(PAIRS), DRAWN)))[::101]
     found = [estimated(name, rows, said) for rows in samples]
@@ -54,6 +52,6 @@ def test_the_standard_error_is_that_over_all_samples(name: str, said: tuple[np.n
     assert np.sqrt((errors[kept] ** 2).mean()) == pytest.approx(values[kept].std(), rel=0.25)
 
 
-def test_equal_labels_have_no_coefficient() -> None:
+def test_equal_labels_have_no_coefficient():
     rows = np.flatnonzero(LABEL == 1)
     assert np.isnan(estimated("Alpha", rows, (np.ones(PAIRS, dtype=int),)).value)

@@ -1,7 +1,5 @@
 """Bounds of measures against all label vectors of small queries, and against `ir_measures`."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import ir_measures
@@ -24,19 +22,19 @@ RANKS = np.array(
 """Three rankers of two queries, with an empty query between; the first and the last agree on the first two ranks."""
 
 
-def all_labels(start: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def all_labels(start, end):
     """Each label vector of the documents of a query as a query of its own: offsets, ranks, and labels as grades."""
     labels = np.array(list(product(range(GRADES), repeat=end - start)), dtype=int)
     onehot = np.eye(GRADES)[labels.ravel()].reshape(-1, GRADES)
     return np.arange(len(labels) + 1) * (end - start), np.tile(RANKS[:, start:end], len(labels)), onehot
 
 
-def bounds(name: str, *contrast: float) -> tuple[np.ndarray, np.ndarray]:
+def bounds(name, *contrast):
     return contrast_bounds(parse_measure(name), INDPTR, RANKS, GRADES - 1, np.array(contrast))
 
 
 @pytest.mark.parametrize("name", [*ADDITIVE, *CASCADE])
-def test_bounds_hold_all_values(name: str) -> None:
+def test_bounds_hold_all_values(name):
     """They are exact for additive measures, and for cascade measures of one ranker."""
     values = [document_moments(parse_measure(name), *all_labels(*ends), GRADES - 1) for ends in pairwise(INDPTR)]
     for contrast in CONTRASTS:
@@ -48,12 +46,12 @@ def test_bounds_hold_all_values(name: str) -> None:
             np.testing.assert_allclose([low, high], [least, most], atol=1e-12)
 
 
-def test_a_pair_of_cascade_measures_is_bounded_by_its_rankers() -> None:
+def test_a_pair_of_cascade_measures_is_bounded_by_its_rankers():
     np.testing.assert_array_equal(bounds("RR@2", 0.0, -1.0, 1.0), [[-1, 0, -1], [1, 0, 1]])
 
 
 @pytest.mark.parametrize("name", ["DCG", "RR"])
-def test_rankings_that_agree_above_the_cutoff_differ_by_nothing(name: str) -> None:
+def test_rankings_that_agree_above_the_cutoff_differ_by_nothing(name):
     """A weighted sum of equal rankings is not a difference."""
     np.testing.assert_array_equal(bounds(f"{name}@2", 1.0, 0.0, -1.0), 0)
     assert (bounds(f"{name}@3", 1.0, 0.0, -1.0)[1][[0, 2]] > 0).all()
@@ -63,12 +61,12 @@ def test_rankings_that_agree_above_the_cutoff_differ_by_nothing(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["nDCG@10", "AP", "P(judged_only=True)@3", "Rprec"])
-def test_measures_between_0_and_1_bound_a_contrast_by_its_weights(name: str) -> None:
+def test_measures_between_0_and_1_bound_a_contrast_by_its_weights(name):
     np.testing.assert_allclose(bounds(name, 1.0, -0.5, 0.25), [[-0.5] * 3, [1.25] * 3])
 
 
 @pytest.mark.parametrize("name", ["NumRet", "INSQ", "alpha_nDCG@10"])
-def test_measures_without_known_bounds_raise(name: str) -> None:
+def test_measures_without_known_bounds_raise(name):
     measure = ir_measures.parse_measure(name)
     with pytest.raises(ValueError, match=f"{measure.NAME}.*no known bounds.*nDCG"):
         contrast_bounds(measure, INDPTR, RANKS, GRADES - 1, np.array([1.0, 0.0, 0.0]))
@@ -82,7 +80,7 @@ WITH_PARAMETERS = (
 )
 
 
-def test_listed_measures_lie_between_0_and_1_for_random_labels_and_for_the_best_and_the_worst_order() -> None:
+def test_listed_measures_lie_between_0_and_1_for_random_labels_and_for_the_best_and_the_worst_order():
     rng, qrels, run = np.random.default_rng(0), [], []
     for number in range(50):
         query, labels = f"q{number}", rng.integers(0, number % 5 + 1, 9)

@@ -1,7 +1,5 @@
 """Classes of a query lie around the posterior of its shifts, by the formulas of theory 20 in numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +7,7 @@ from scipy import stats
 from pt_active.relevance import _class_kernels as kernels
 
 
-def test_classes_lie_around_the_posterior_of_their_query_and_have_the_weights_of_the_prior() -> None:
+def test_classes_lie_around_the_posterior_of_their_query_and_have_the_weights_of_the_prior():
     rng, indptr, deviation = np.random.default_rng(4), np.array([0, 3, 8]), np.array([1.0, 0.6, 0.4])
     logits = -np.sort(-rng.normal(size=(8, 2)), axis=1)
     covariate, level = rng.normal(size=8), np.array([2, -1, 0, 1, 1, 2, -1, 0])

@@ -1,7 +1,5 @@
 """Numbers whose last digits differ between processors decide nothing once they are rounded."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,7 +9,7 @@ from pt_active.relevance.grades.fitting import optimum, ordered_logit_objective
 
 
 @pytest.mark.parametrize("bits", [GRADE_BITS, SURE_BITS])
-def test_rounded_numbers_are_near_and_forget_the_last_digits(bits: int) -> None:
+def test_rounded_numbers_are_near_and_forget_the_last_digits(bits):
     values = np.r_[np.random.default_rng(0).lognormal(0, 30, 10_000), 0.0, 1.0, 0.5, 1 / 3, 2**-0.5]
     noise = np.random.default_rng(1).uniform(-1, 1, len(values)) * 2.0**-50
     assert_allclose(rounded(values, bits), values, rtol=2.0**-bits)
@@ -24,7 +22,7 @@ def test_rounded_numbers_are_near_and_forget_the_last_digits(bits: int) -> None:
     assert_array_equal(rounded(halfway, bits), np.round(halfway))
 
 
-def test_rounded_grades_are_distributions_and_equal_where_grades_are() -> None:
+def test_rounded_grades_are_distributions_and_equal_where_grades_are():
     grades = np.random.default_rng(0).dirichlet([0.1, 1, 1], 1000)
     short = rounded_grades(grades)
     assert_allclose(short.sum(axis=1), 1, rtol=1e-15)
@@ -34,7 +32,7 @@ def test_rounded_grades_are_distributions_and_equal_where_grades_are() -> None:
     assert_array_equal(rounded_grades(np.array([[0.0, 1.0], [0.25, 0.75]])), [[0, 1], [0.25, 0.75]])
 
 
-def test_a_product_does_not_depend_on_the_rows_beside() -> None:
+def test_a_product_does_not_depend_on_the_rows_beside():
     matrix, vectors = np.random.default_rng(0).normal(size=(257, 5)), np.random.default_rng(1).normal(size=(5, 2))
     assert_allclose(product(matrix, vectors), matrix @ vectors, rtol=1e-12, atol=1e-15)
     assert_array_equal(product(matrix, vectors)[:, 0], product(matrix, vectors[:, 0]))
@@ -44,7 +42,7 @@ def test_a_product_does_not_depend_on_the_rows_beside() -> None:
     assert_array_equal(product(same, vectors), np.tile(product(same[:1], vectors), (1000, 1)))
 
 
-def test_an_optimum_does_not_depend_on_where_its_search_begins() -> None:
+def test_an_optimum_does_not_depend_on_where_its_search_begins():
     """The features are nearly collinear, so that a search that ends within its tolerance ends somewhere."""
     rng = np.random.default_rng(0)
     shared = rng.normal(size=(300, 1))

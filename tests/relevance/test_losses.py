@@ -1,7 +1,5 @@
 """Losses compared with counts of a confusion matrix, and their moments under the label model with enumeration."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
@@ -13,7 +11,6 @@ from pt_active.relevance.introspection import gaussian_introspection, introspect
 from pt_active.relevance.losses import (
     MIN_PROBABILITY,
     CrossEntropy,
-    Loss,
     described,
     from_description,
     label_table,
@@ -25,17 +22,17 @@ COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
 LOSS_LIST = [ZeroOne(), Accuracy(), Squared(), COSTS, Precision(), Recall(rel=2), F1(), FMeasure(0.3, rel=2)]
 
 
-def labelled(seed: int, n: int = 60, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def labelled(seed, n=60, k=1):
     rng = np.random.default_rng(seed)
     return rng.integers(0, 3, (n, k)).astype(float), rng.integers(0, 3, n).astype(float)
 
 
-def risk(loss: Loss, prediction: np.ndarray, label: np.ndarray) -> float:
+def risk(loss, prediction, label):
     u, w = loss.terms(prediction, label)
     return u.sum() / w.sum()
 
 
-def test_shares_of_errors_squares_and_costs() -> None:
+def test_shares_of_errors_squares_and_costs():
     prediction, label = labelled(0)
     f = prediction[:, 0]
     assert risk(ZeroOne(), f, label) == pytest.approx((f != label).mean())
@@ -46,7 +43,7 @@ def test_shares_of_errors_squares_and_costs() -> None:
 
 
 @pytest.mark.parametrize("rel", [1, 2])
-def test_precision_recall_and_f1_are_scikit_learns(rel: int) -> None:
+def test_precision_recall_and_f1_are_scikit_learns(rel):
     prediction, label = labelled(1)
     f, y = prediction[:, 0] >= rel, label >= rel
     assert risk(Precision(rel=rel), prediction[:, 0], label) == pytest.approx(precision_score(y, f))
@@ -54,13 +51,13 @@ def test_precision_recall_and_f1_are_scikit_learns(rel: int) -> None:
     assert risk(F1(rel=rel), prediction[:, 0], label) == pytest.approx(fbeta_score(y, f, beta=1))
 
 
-def test_names() -> None:
+def test_names():
     shown = [str(loss) for loss in (ZeroOne(), Precision(rel=2), Recall(), F1(slice="long"), FMeasure(0.3), Squared())]
     assert shown == ["Error", "Precision(rel=2)", "Recall", "F1(slice='long')", "F(eta=0.3)", "SquaredError"]
 
 
 @pytest.mark.parametrize("loss", [COSTS, F1(slice="long"), GaussianSquared()], ids=str)
-def test_a_description_gives_the_loss_back(loss: Loss) -> None:
+def test_a_description_gives_the_loss_back(loss):
     assert from_description(described(loss)) == loss
 
 
@@ -81,7 +78,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED)
-def test_what_is_refused(make, message: str) -> None:
+def test_what_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -92,14 +89,14 @@ DISTRIBUTIONS = np.vstack([np.random.default_rng(11).dirichlet(np.full(3, 0.7), 
 
 
 @pytest.mark.parametrize("loss", [ZeroOne(), COSTS, CostMatrix([[0, 1, 1], [0, 1, 1]])], ids=str)
-def test_the_decision_is_the_lowest_grade_of_least_expected_loss(loss: Loss) -> None:
+def test_the_decision_is_the_lowest_grade_of_least_expected_loss(loss):
     predictions = np.arange(loss.grades_allowed(2) + 1.0)
     losses, _ = loss.terms(predictions[:, None], np.arange(3.0))
     risks = (DISTRIBUTIONS @ losses.T).round(12)
     np.testing.assert_array_equal(loss.decision(DISTRIBUTIONS), risks.argmin(axis=1))
 
 
-def test_other_decisions() -> None:
+def test_other_decisions():
     grades = DISTRIBUTIONS
     np.testing.assert_array_equal(Accuracy().decision(grades), ZeroOne().decision(grades))
     assert CrossEntropy().decision(grades) is grades
@@ -109,7 +106,7 @@ def test_other_decisions() -> None:
             np.testing.assert_array_equal(loss.decision(grades), np.multiply(called, float(rel)))
 
 
-def test_cross_entropy_is_the_negative_log_of_what_was_said_of_the_label() -> None:
+def test_cross_entropy_is_the_negative_log_of_what_was_said_of_the_label():
     grades, label = np.array([[0.2, 0.5, 0.3], [0.0, 1.0, 0.0]]), np.array([2.0, 0.0])
     u, w = CrossEntropy().terms(grades, label)
     np.testing.assert_allclose(u, [-np.log(0.3), -np.log(MIN_PROBABILITY)], rtol=1e-14)
@@ -119,7 +116,7 @@ def test_cross_entropy_is_the_negative_log_of_what_was_said_of_the_label() -> No
 
 
 @pytest.mark.parametrize("loss", LOSS_LIST, ids=str)
-def test_moments_equal_the_enumeration(loss: Loss) -> None:
+def test_moments_equal_the_enumeration(loss):
     """Of the risk and of ``(u − Ǧ w)/W``, by sums over the labels of each pair; 60 % of the pairs count."""
     rng, (predictions, _) = np.random.default_rng(3), labelled(4, n=25, k=3)
     grades, p, member = rng.dirichlet(np.ones(3), 25), rng.dirichlet(np.ones(25)), rng.random(25) < 0.6
@@ -138,7 +135,7 @@ def test_moments_equal_the_enumeration(loss: Loss) -> None:
     assert p @ view.weight == pytest.approx(weight, abs=1e-12)
 
 
-def test_gaussian_moments_equal_quadrature() -> None:
+def test_gaussian_moments_equal_quadrature():
     rng = np.random.default_rng(5)
     f, tau2, p = rng.normal(size=(6, 2)), rng.uniform(0.2, 2, (6, 2)), rng.dirichlet(np.ones(6))
     node, mass = np.polynomial.hermite_e.hermegauss(12)
@@ -159,7 +156,7 @@ def test_gaussian_moments_equal_quadrature() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "expected"), [(False, 0.005), (True, 0.995)])
-def test_a_certain_model_is_taken_with_a_grain_of_salt(wrong: bool, expected: float) -> None:
+def test_a_certain_model_is_taken_with_a_grain_of_salt(wrong, expected):
     prediction = np.array([[0.0], [1.0], [1.0]])
     tables = label_tables(ZeroOne(), prediction, 2, np.ones(3, dtype=bool))
     certain = np.eye(2)[[1, 0, 0] if wrong else [0, 1, 1]]
@@ -168,7 +165,7 @@ def test_a_certain_model_is_taken_with_a_grain_of_salt(wrong: bool, expected: fl
     assert view.moments.covariance[:, 0, 0] == pytest.approx(np.full(3, expected * (1 - expected)), abs=1e-12)
 
 
-def test_recall_where_the_model_sees_nothing_relevant() -> None:
+def test_recall_where_the_model_sees_nothing_relevant():
     prediction, p = np.array([[1.0], [0.0], [1.0], [0.0]]), np.full(4, 0.25)
     tables = label_tables(Recall(), prediction, 2, np.ones(4, dtype=bool))
     view = introspection(tables, np.eye(2)[[0, 0, 0, 0]], p, proportion=True)

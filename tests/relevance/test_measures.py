@@ -1,7 +1,5 @@
 """Definitions of the measures, and agreement with ir_measures, gdeval and trec_eval."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re
@@ -41,11 +39,11 @@ RUN = pd.DataFrame(
     ],
     ids=str,
 )
-def test_values_by_hand(measure: object, wanted: float) -> None:
+def test_values_by_hand(measure, wanted):
     assert measure_values(RUN, QRELS, measure)["value"][0] == pytest.approx(wanted, abs=1e-12)
 
 
-def by_ir_measures(measure: object, run: pd.DataFrame, qrels: pd.DataFrame, provider: object = ir_measures) -> dict:
+def by_ir_measures(measure, run, qrels, provider=ir_measures):
     names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
     metrics = provider.iter_calc([measure], qrels.rename(columns=names), run.rename(columns=names))
     return {metric.query_id: metric.value for metric in metrics}
@@ -58,14 +56,14 @@ WITHOUT_PERL = ir_measures.nDCG(gains={1: 1, 2: 3, 3: 7}) @ 3
     ("measure", "theirs"),
     [*((name, name) for name in ("P(rel=2)@3", "RR(rel=2)", "nDCG@3", "AP")), ("nDCG(dcg='exp-log2')@3", WITHOUT_PERL)],
 )
-def test_parity_with_ir_measures(measure: str, theirs: object) -> None:
+def test_parity_with_ir_measures(measure, theirs):
     found = measure_values(RUN, QRELS, measure).set_index("qid").value
     expected = by_ir_measures(parse_measure(theirs), RUN, QRELS)
     assert found.to_dict() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
-def test_parity_with_gdeval() -> None:
+def test_parity_with_gdeval():
     rng = np.random.default_rng(3)
     run = pd.DataFrame({"qid": np.repeat(["1", "2", "3"], 25), "docno": [f"d{i}" for i in range(75)]})
     qrels = run.assign(label=rng.integers(0, 5, 75))
@@ -77,7 +75,7 @@ def test_parity_with_gdeval() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_measures_are_parsed_without_what_python_3_14_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measures_are_parsed_without_what_python_3_14_dropped(monkeypatch):
     written = ["nDCG(dcg='exp-log2')@20", "nDCG(gains={0:0,1:5})@10", "P(rel=2, judged_only=True)@5", "AP", " RR@10 "]
     expected = [ir_measures.parse_measure(each.strip()) for each in written]
     for gone in ("Num", "Str", "NameConstant", "Bytes", "Ellipsis"):
@@ -86,7 +84,7 @@ def test_measures_are_parsed_without_what_python_3_14_dropped(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("measure", ["RR(rel=2)@4", "Judged@2", "IPrec@0.2", "nDCG@3"])
-def test_ties_are_those_of_trec_eval_by_whatever_ir_measures_computes_a_measure(measure: str) -> None:
+def test_ties_are_those_of_trec_eval_by_whatever_ir_measures_computes_a_measure(measure):
     """A query without judgments has no value."""
     rng = np.random.default_rng(7)
     pairs = pd.DataFrame({"qid": list("1234")}).merge(pd.DataFrame({"docno": list("abcdefgh")}), how="cross")
@@ -102,7 +100,7 @@ def test_ties_are_those_of_trec_eval_by_whatever_ir_measures_computes_a_measure(
 
 @settings(max_examples=5)
 @given(st.permutations(range(len(RUN))), st.permutations(range(len(QRELS))))
-def test_row_order_does_not_matter(run_order: list[int], qrel_order: list[int]) -> None:
+def test_row_order_does_not_matter(run_order, qrel_order):
     for measure in (DCG @ 3, ir_measures.nDCG @ 3):
         found = measure_values(RUN.iloc[run_order], QRELS.iloc[qrel_order], measure).sort_values("qid")
         expected = measure_values(RUN, QRELS, measure).sort_values("qid")
@@ -127,12 +125,12 @@ def test_row_order_does_not_matter(run_order: list[int], qrel_order: list[int]) 
         ("Accuracy@5", "Accuracy@5 has no value for queries of which nothing, or only what is relevant, is retrieved"),
     ],
 )
-def test_bad_measures(name: object, message: str) -> None:
+def test_bad_measures(name, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         measure_values(RUN, QRELS, name)
 
 
-def test_names_round_trip() -> None:
+def test_names_round_trip():
     for name in ("DCG@10", "DCG(gain='linear')@5", "ERR(max_rel=3)@20", "RBP(p=0.5)@10", "Score(low=-1,step=0.5)@1"):
         assert str(parse_measure(name)) == name
     for same in ("ERR@20", ERR @ 20, ir_measures.ERR @ 20):
@@ -142,7 +140,7 @@ def test_names_round_trip() -> None:
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "P@5"])
-def test_qrels_in_which_nothing_is_judged_have_no_values(measure: str) -> None:
+def test_qrels_in_which_nothing_is_judged_have_no_values(measure):
     found = measure_values(RUN, QRELS.assign(label=-1), measure)
     assert found.columns.tolist() == ["qid", "value"]
     assert found.empty

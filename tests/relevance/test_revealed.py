@@ -1,7 +1,5 @@
 """The expectation of a measure while labels become known: equal to ir_measures in the end, whatever was expected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
@@ -16,9 +14,7 @@ from pt_active.relevance.revealed import LOG_PRIOR, Expectation, revealed_form
 MEASURES = ["nDCG", "nDCG(gains={0:0,1:5,2:1})@4", "AP(rel=2)@3"]
 
 
-def random_query(
-    measure: str, seed: int, gaps: int = 0, n: int = 7, k: int = 3
-) -> tuple[Expectation, np.ndarray, np.ndarray]:
+def random_query(measure, seed, gaps=0, n=7, k=3):
     """What is expected of two queries, their labels, and an order in which these become known.
 
     With gaps, documents that are not in the pool take some ranks.
@@ -40,7 +36,7 @@ def random_query(
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, "Bpref", "Rprec", "infAP"])
-def test_with_all_labels_the_expectation_is_the_measure(measure: str) -> None:
+def test_with_all_labels_the_expectation_is_the_measure(measure):
     """The label of a document that the model rules out is taken as it is."""
     expected, label, order = random_query(measure, 1)
     parsed = parse_measure(measure)
@@ -56,7 +52,7 @@ def test_with_all_labels_the_expectation_is_the_measure(measure: str) -> None:
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_the_compiled_loops_are_those_of_the_evaluator(measure: str) -> None:
+def test_the_compiled_loops_are_those_of_the_evaluator(measure):
     expected, label, order = random_query(measure, 1, gaps=4)
     slow = replace(expected, form=replace(expected.form, compiled=None))
     np.testing.assert_allclose(expected.start(), slow.start(), atol=1e-12)
@@ -64,7 +60,7 @@ def test_the_compiled_loops_are_those_of_the_evaluator(measure: str) -> None:
         np.testing.assert_allclose(expected.steps(part, label), slow.steps(part, label), atol=1e-12)
 
 
-def test_what_is_expected_depends_on_labels_and_ids_alone() -> None:
+def test_what_is_expected_depends_on_labels_and_ids_alone():
     """Not on the rows, nor on the labels of other queries, nor on labels that come later."""
     expected, label, order = random_query("nDCG@3", 1)
     rows = np.r_[np.random.default_rng(0).permutation(7), 7 + np.random.default_rng(1).permutation(7)]
@@ -79,7 +75,7 @@ def test_what_is_expected_depends_on_labels_and_ids_alone() -> None:
     np.testing.assert_array_equal(expected.steps(order, later)[:, order[:4]], steps[:, order[:4]])
 
 
-def test_the_expectation_is_that_of_a_lenient_model() -> None:
+def test_the_expectation_is_that_of_a_lenient_model():
     """Over many label vectors, against the sum over all labels and classes; the third document is certain.
 
     A class multiplies the odds that a grade is at most g, for each g.

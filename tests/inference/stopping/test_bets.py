@@ -1,7 +1,5 @@
 """Bets against enumeration of all orders of small pools, and hostile populations by simulation."""
 
-from __future__ import annotations
-
 from itertools import chain, combinations, pairwise, permutations, product
 
 import numpy as np
@@ -10,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital, log_capitals
-from pt_active.inference.stopping.draws import Draws, Units
-
-LEVELS = (0.05, 0.2, 0.5, 0.8)
+from pt_active.inference.stopping.draws import Units
 
 LOW, HIGH = np.array([-1.0, 0.0, -0.5, -2.0]), np.array([1.0, 3.0, 0.25, -0.5])
 
@@ -21,34 +17,7 @@ STAKES = Stakes(np.array([0.2, 1.5, 40.0]), np.array([0.5, 0.3, 0.2]))
 BOLD = Stakes(np.array([1e6]), np.ones(1))
 """A bet that is as large as its cap allows."""
 
-
-def populations(rates: tuple[float, ...], contribution: np.ndarray, **model: np.ndarray) -> list[tuple[float, Draws]]:
-    """The probability of each order of the units, and what it shows when everything is judged."""
-    found = []
-    for order in map(list, permutations(range(len(rates)))):
-        rate = np.array(rates)[order]
-        units = Units(rate, **{name: part[order] for name, part in model.items()})
-        chance = float(np.prod(rate / np.cumsum(rate[::-1])[::-1]))
-        found.append((chance, units.judged(contribution[order], len(order))))
-    return found
-
-
-def check_fairness(paths: list[tuple[float, Draws]], stakes: Stakes, truth: float) -> list[float]:
-    """Check both sides at the truth; returns the probability of an exclusion on each side at each level."""
-    chances = np.array([chance for chance, _ in paths])
-    assert chances.sum() == pytest.approx(1)
-    found = []
-    for sign in (1, -1):
-        sides = [draws if sign > 0 else draws.mirrored for _, draws in paths]
-        longest = max(len(draws.value) for draws in sides)
-        logs = [log_capital(draws, stakes, sign * truth) for draws in sides]
-        capital = np.exp([np.r_[log, np.full(longest - len(log), log[-1])] for log in logs])
-        np.testing.assert_allclose(chances @ capital, 1, rtol=1e-6)  # Bets near a bound magnify rounding.
-        for alpha in LEVELS:
-            ever = chances @ [excluded(draws, stakes, sign * truth, alpha) >= 0 for draws in sides]
-            assert ever <= alpha + 1e-9
-            found.append(float(ever))
-    return found
+PLAIN = Units(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH)
 
 
 MODELS = {
@@ -59,26 +28,36 @@ MODELS = {
     "outside reason": (np.array([9.0, -7.0, 30.0, 0.0]), np.array([1e6, 1e-9, 1.0, 0.1])),
 }
 
-RATES = {"equal": (1.0, 1.0, 1.0, 1.0), "unequal": (1.0, 30.0, 0.2, 4.0), "tiny": (1.0, 1e-7, 1.0, 1e3)}
+RATES = {"equal": [1.0, 1.0, 1.0, 1.0], "unequal": [1.0, 30.0, 0.2, 4.0], "tiny": [1.0, 1e-7, 1.0, 1e3]}
 
 
 @pytest.mark.parametrize(
     ("model", "rates"), [*((model, "unequal") for model in MODELS), ("middle", "equal"), ("sure of one", "tiny")]
 )
-def test_the_game_is_fair_at_the_truth_for_any_labels_model_and_rates(model: str, rates: str) -> None:
-    mean, variance = MODELS[model]
+def test_the_game_is_fair_at_the_truth_for_any_labels_model_and_rates(model, rates):
+    """Over all orders of the units, the mean of the capital is 1 after each draw, on both sides."""
+    parts = np.array([RATES[rates], *MODELS[model], LOW, HIGH])
+    orders = list(map(list, permutations(range(4))))
+    chances = np.prod([parts[0, o] / np.cumsum(parts[0, o][::-1])[::-1] for o in orders], axis=1)
+    assert chances.sum() == pytest.approx(1)
     inside = np.random.default_rng(1).uniform(LOW, HIGH, (2, 4))
     corners = list(product(*zip(LOW, HIGH, strict=True)))[::2]
     found = []
     for contribution in np.array([*corners, *inside]):
-        paths = populations(RATES[rates], contribution, mean=mean, variance=variance, low=LOW, high=HIGH)
-        for stakes in (STAKES, BOLD):
-            found.append(check_fairness(paths, stakes, float(contribution.sum())))
+        whole = [Units(*parts[:, o]).judged(contribution[o], 4) for o in orders]
+        for stakes, sign in product((STAKES, BOLD), (1, -1)):
+            sides, truth = [each if sign > 0 else each.mirrored for each in whole], sign * float(contribution.sum())
+            capital = np.exp([log_capital(each, stakes, truth) for each in sides])
+            np.testing.assert_allclose(chances @ capital, 1, rtol=1e-6)  # Bets near a bound magnify rounding.
+            for alpha in (0.05, 0.2, 0.5, 0.8):
+                ever = chances @ [excluded(each, stakes, truth, alpha) >= 0 for each in sides]
+                assert ever <= alpha + 1e-9
+                found.append(float(ever))
     # The level is nearly used up for some labels, so that a game that favours the gambler would show.
     assert np.max(found) > (1e-8 if rates == "tiny" else 0.2)
 
 
-def test_values_are_the_sums_of_the_definition() -> None:
+def test_values_are_the_sums_of_the_definition():
     """Z, its bounds and its expected variance, term by term."""
     rate, mean, variance = np.array([[3.0, 1.0, 0.5, 2.0], [0.1, 0.7, 0.0, -1.0], [1.0, 2.0, 3.0, 4.0]])
     c = np.array([0.3, 2.0, -0.25, -1.5])
@@ -96,8 +75,8 @@ def test_values_are_the_sums_of_the_definition() -> None:
         assert draws.most[t] == pytest.approx(c[:t].sum() + HIGH[t:].sum())
 
 
-def test_capital_is_the_product_of_the_definition() -> None:
-    draws = Units(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH).judged(np.array([1, 2, 0.25, -0.5]), 4)
+def test_capital_is_the_product_of_the_definition():
+    draws = PLAIN.judged(np.array([1, 2, 0.25, -0.5]), 4)
     shown, capital = 20.0, STAKES.share.copy()
     for t in range(4):
         variance = draws.expected[t] * shown / (20 + t)
@@ -110,7 +89,7 @@ def test_capital_is_the_product_of_the_definition() -> None:
         np.testing.assert_allclose(np.exp(log_capitals(part, STAKES, 0.3)[0]), capital)
 
 
-def test_a_tie_is_not_excluded_by_rounding() -> None:
+def test_a_tie_is_not_excluded_by_rounding():
     """Contributions that sum to 0, of which floating-point sums leave 5e-17."""
     contribution = np.tile([0.1, 0.2, -0.3], 5)
     units = Units(np.ones(15), np.zeros(15), np.full(15, 0.1), np.full(15, -1.0), np.ones(15))
@@ -123,7 +102,7 @@ def test_a_tie_is_not_excluded_by_rounding() -> None:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_draws_that_show_nothing_win_nothing_by_rounding(sign: int) -> None:
+def test_draws_that_show_nothing_win_nothing_by_rounding(sign):
     """Many units of which all is known and the model is sure, after a few that summed to 0 but for rounding."""
     c = np.r_[0.1, 0.2, -0.3, np.zeros(500)] * sign
     known = np.arange(503) > 2
@@ -135,11 +114,10 @@ def test_draws_that_show_nothing_win_nothing_by_rounding(sign: int) -> None:
 
 
 @pytest.mark.parametrize("variance", [0.0, 1e-300, 1e200])
-def test_a_model_that_is_sure_or_boundless_gives_numbers(variance: float) -> None:
+def test_a_model_that_is_sure_or_boundless_gives_numbers(variance):
     c = np.array([1.0, 3.0, 0.25, -0.5])
     units = Units(np.array([1e-9, 1.0, 1e9, 1.0]), LOW, np.full(4, variance), LOW, HIGH)
-    stakes = Stakes.planned(float(units.expected[0]), 4, 2, 0.05)
-    draws = units.judged(c, 4)
+    stakes, draws = stakes_of(units), units.judged(c, 4)
     for side, bets, truth in product((draws, draws.mirrored), (stakes, BOLD), (-1e9, -3.75, 0.0, 3.75, 1e9)):
         assert np.isfinite(log_capital(side, bets, truth)).all()
     assert np.isfinite(draws.first(2).estimate()).all()
@@ -147,45 +125,37 @@ def test_a_model_that_is_sure_or_boundless_gives_numbers(variance: float) -> Non
     assert low <= 3.75 <= high
 
 
-def test_a_capital_without_end_stays_a_number() -> None:
+def test_a_capital_without_end_stays_a_number():
     """5,000 draws against a value that is far off: the capital exceeds the largest float."""
-    n = 5000
-    units = Units(np.ones(n), np.full(n, 0.5), np.full(n, 0.01), np.zeros(n), np.ones(n))
-    draws = units.judged(np.ones(n), n)
-    stakes = Stakes.planned(float(units.expected[0]), n, 100, 0.05)
-    path = log_capital(draws, stakes, 0.5 * n)
+    units = Units(*np.outer([1.0, 0.5, 0.01, 0.0, 1.0], np.ones(5000)))
+    draws, stakes = units.judged(np.ones(5000), 5000), stakes_of(units)
+    path = log_capital(draws, stakes, 2500.0)
     assert np.isfinite(path).all()
     assert path[-1] > 710
-    assert 0 < excluded(draws, stakes, 0.5 * n, 1e-300) < n
+    assert 0 < excluded(draws, stakes, 2500.0, 1e-300) < 5000
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("rate", rate) for rate in (0, -1, np.nan, 5e-324)),
-        ("mean", np.nan),
-        ("variance", -1.0),
-        ("low", 4.0),
-        ("high", np.inf),
-    ],
+    ("place", "value"),
+    [*((0, rate) for rate in (0, -1, np.nan, 5e-324)), (1, np.nan), (2, -1.0), (3, 4.0), (4, np.inf)],
 )
-def test_units_of_which_nothing_could_be_proved_raise(name: str, value: float) -> None:
-    sound = {"rate": np.ones(4), "mean": np.zeros(4), "variance": np.ones(4), "low": LOW, "high": HIGH}
-    sound[name] = np.r_[1.0, value, sound[name][2:]]
+def test_units_of_which_nothing_could_be_proved_raise(place, value):
+    parts = np.array([np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH])
+    parts[place, 1] = value
     with pytest.raises(ValueError, match=r"positive|wrong order"):
-        Units(**sound)
+        Units(*parts)
 
 
 @pytest.mark.parametrize("outside", [-1.1, 1.1, np.nan])
-def test_a_contribution_outside_its_bounds_raises(outside: float) -> None:
-    units = Units(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH)
+def test_a_contribution_outside_its_bounds_raises(outside):
     with pytest.raises(ValueError, match="outside the bounds"):
-        units.judged(np.array([outside, 0.0, 0.0, -1.0]), 1)
-    units.judged(np.array([0.0, outside, 0.0, -1.0]), 1)
+        PLAIN.judged(np.array([outside, 0.0, 0.0, -1.0]), 1)
+    PLAIN.judged(np.array([0.0, outside, 0.0, -1.0]), 1)
 
 
 @st.composite
-def judged_units(draw: st.DrawFn) -> tuple[Units, np.ndarray]:
+def judged_units(draw):
+    """Units, of which some are known, and contributions, of which some lie at their bounds."""
     n = draw(st.integers(1, 12))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     low = rng.normal(size=n)
@@ -193,23 +163,26 @@ def judged_units(draw: st.DrawFn) -> tuple[Units, np.ndarray]:
     c = np.where(rng.random(n) < 0.3, low, np.where(rng.random(n) < 0.3, high, rng.uniform(low, high)))
     mean = rng.uniform(low - 0.5, high + 0.5)
     variance = rng.exponential(size=n) * draw(st.sampled_from([0.0, 1e-4, 0.3]))
-    units = Units(rng.exponential(size=n) ** 2 + 1e-3, mean, variance, low, high)
-    return units, c
+    return Units(rng.exponential(size=n) ** 2 + 1e-3, mean, variance, low, high), c
 
 
-def stakes_of(units: Units, alpha: float = 0.3) -> Stakes:
-    return Stakes.planned(float(units.expected[0]), len(units.rate), 5, alpha)
+def stakes_of(units):
+    return Stakes.planned(float(units.expected[0]), len(units.rate), 5, 0.3)
+
+
+def found_by(units, c, n, stakes, alpha=0.3):
+    """The draws, both ends of their interval, and how exactly these are found."""
+    draws = units.judged(c, n)
+    return draws, *interval(draws, stakes, alpha), 1e-8 + 1e-3 * (draws.estimate()[1] if n else 0.0)
 
 
 @settings(max_examples=20)
 @given(judged_units(), st.sampled_from([0.05, 0.5, 0.9]))
-def test_an_interval_holds_what_is_not_excluded(case: tuple[Units, np.ndarray], alpha: float) -> None:
+def test_an_interval_holds_what_is_not_excluded(case, alpha):
     units, c = case
     stakes = stakes_of(units)
     for n in {0, len(c) // 2, len(c)}:
-        draws = units.judged(c, n)
-        low, high = interval(draws, stakes, alpha)
-        close = 1e-8 + 1e-3 * (draws.estimate()[1] if n else 0.0)
+        draws, low, high, close = found_by(units, c, n, stakes, alpha)
         grid = np.linspace(draws.least[0] - 1, draws.most[0] + 1, 60)
         up = np.array([excluded(draws, stakes, r, alpha / 2) for r in grid])
         down = np.array([excluded(draws.mirrored, stakes, -r, alpha / 2) for r in grid])
@@ -224,33 +197,28 @@ def test_an_interval_holds_what_is_not_excluded(case: tuple[Units, np.ndarray], 
 
 @settings(max_examples=20)
 @given(judged_units(), st.floats(-5, 5), st.sampled_from([0.01, 3.0, 100.0]))
-def test_intervals_are_nested_bounded_and_equivariant(
-    case: tuple[Units, np.ndarray], shift: float, scale: float
-) -> None:
+def test_intervals_are_nested_bounded_and_equivariant(case, shift, scale):
     units, c = case
-    stakes, every, truth = stakes_of(units), [], float(c.sum())
-    for n in range(len(c) + 1):
-        draws = units.judged(c, n)
-        low, high = interval(draws, stakes, 0.3)
-        close = 1e-8 + 1e-3 * (draws.estimate()[1] if n else 0.0)
+    stakes, truth = stakes_of(units), float(c.sum())
+    every = [found_by(units, c, n, stakes) for n in range(len(c) + 1)]
+    for draws, low, high, _ in every:
         assert draws.least[0] - 1e-9 <= low <= high <= draws.most[0] + 1e-9
-        every.append((low, high, close))
     # An interval that turned out to be empty has ends that move on.
     wrong = max(excluded(draws, stakes, truth, 0.15), excluded(draws.mirrored, stakes, -truth, 0.15)) >= 0
-    for (low, high, close), (next_low, next_high, more) in pairwise(every):
+    for (_, low, high, close), (_, next_low, next_high, more) in pairwise(every):
         assert wrong or (next_low >= low - close - more and next_high <= high + close + more)
     n = len(c) // 2 + 1
-    low, high, close = every[n]
+    draws, low, high, close = every[n]
     mean, lower, upper = (part * scale + shift for part in (units.mean, units.low, units.high))
     moved = Units(units.rate * 7, mean, units.variance * scale**2, lower, upper).judged(c * scale + shift, n)
     elsewhere = interval(moved, Stakes(stakes.signal * scale, stakes.share), 0.3)
     by = np.array([low, high]) * scale + shift * len(c)
     np.testing.assert_allclose(elsewhere, by, atol=(2 * close + 1e-7) * max(scale, 1))
-    np.testing.assert_allclose(interval(units.judged(c, n).mirrored, stakes, 0.3), [-high, -low], atol=1e-8)
+    np.testing.assert_allclose(interval(draws.mirrored, stakes, 0.3), [-high, -low], atol=1e-8)
 
 
-def test_nothing_judged_and_nothing_to_judge() -> None:
-    draws = Units(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH).judged(np.full(4, np.nan), 0)
+def test_nothing_judged_and_nothing_to_judge():
+    draws = PLAIN.judged(np.full(4, np.nan), 0)
     assert interval(draws, STAKES, 0.05) == (LOW.sum(), HIGH.sum())
     assert [excluded(draws, STAKES, truth, 0.05) for truth in (-2.0, -4.0)] == [-1, 0]
     assert len(log_capital(draws, STAKES)) == 0
@@ -261,17 +229,16 @@ def test_nothing_judged_and_nothing_to_judge() -> None:
     assert interval(sure.judged(np.arange(3.0), 1), STAKES, 0.05) == (3.0, 3.0)
 
 
-def test_the_estimate_weights_draws_by_the_inverse_of_their_variance() -> None:
+def test_the_estimate_weights_draws_by_the_inverse_of_their_variance():
     units = Units(np.ones(4), np.zeros(4), np.arange(1.0, 5.0), LOW, HIGH)
     draws = units.judged(np.array([1.0, 2.0, 0.0, -1.0]), 3)
     weight = 1 / draws.expected
-    value, error = draws.estimate()
-    assert value == pytest.approx(weight @ draws.value / weight.sum())
-    assert error == pytest.approx(np.sqrt(draws.trust[-1] / weight.sum()))
+    expected = weight @ draws.value / weight.sum(), np.sqrt(draws.trust[-1] / weight.sum())
+    assert draws.estimate() == pytest.approx(expected)
 
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.0, 7.5, 40.0, 1e300, np.inf]), min_size=1, max_size=6))
-def test_holm_rejects_what_the_tests_of_all_sets_reject(values: list[float]) -> None:
+def test_holm_rejects_what_the_tests_of_all_sets_reject(values):
     """Closed testing by Bonferroni: a set is rejected if its largest e-value reaches its size over the level."""
     evidence, places = np.array(values), range(len(values))
     sets = list(chain.from_iterable(combinations(places, size) for size in range(1, len(values) + 1)))

@@ -1,7 +1,5 @@
 """Boundaries against tables, brute force and simulation; prefixes of a drawing order as a Brownian motion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -24,13 +22,13 @@ from pt_active.inference.stopping.looks import (
 WINNER = Goal.of(None)
 
 
-def test_boundaries_are_those_of_the_tables() -> None:
+def test_boundaries_are_those_of_the_tables():
     """Reboussin, DeMets, Kim and Lan 2000; Jennison and Turnbull 2000."""
     table = [4.877, 3.357, 2.680, 2.290, 2.031]
     np.testing.assert_allclose(spending_boundary(np.arange(1, 6) / 5, np.arange(1, 6) / 5, 0.05), table, atol=6e-4)
 
 
-def test_each_of_many_looks_spends_what_it_may() -> None:
+def test_each_of_many_looks_spends_what_it_may():
     """8,000 random walks with 500 looks: finds a total error of 0.05 that is off by 0.008."""
     walks, time = 8_000, np.arange(1, 501) / 500
     steps = np.random.default_rng(11).normal(0, 500**-0.5, (500, walks))
@@ -53,22 +51,22 @@ def test_each_of_many_looks_spends_what_it_may() -> None:
         (([0.5, 1.5], [1, 2], 0.05), "must not pass 1"),
     ],
 )
-def test_bad_looks_are_refused(arguments: tuple, message: str) -> None:
+def test_bad_looks_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         spending_boundary(*arguments)
 
 
-def test_widths_are_t_quantiles_of_the_same_tail() -> None:
+def test_widths_are_t_quantiles_of_the_same_tail():
     error = np.array([2.0, 2.0, 2.0, np.nan, 2.0])
     found = half_widths(np.full(5, 3.0), error, np.array([7.0, np.inf, 0.0, 5.0, -1.0]))
     expected = 2 * stats.t.isf(stats.norm.sf(3.0), 7)
     assert found == pytest.approx([expected, 6.0, np.inf, np.inf, np.inf])
 
 
-def test_verdicts() -> None:
+def test_verdicts():
     value, half = np.array([0.5, -0.5, 0.05, 0.5, 0.0, np.nan]), np.array([0.4, 0.4, 0.1, 0.6, 0.0, np.inf])
 
-    def told(goal: Goal) -> list[str]:
+    def told(goal):
         found = goal.verdicts(value - half, value + half)
         return [",".join(name for name, so in found.items() if so[look]) for look in range(len(value))]
 
@@ -81,16 +79,16 @@ def test_verdicts() -> None:
     assert (Goal.of(0.2).room(0.05), Goal.of(0.2).room(-0.3)) == pytest.approx((0.15, 0.3))
 
 
-def one_look(value: float, error: float) -> Looks:
+def one_look(value, error):
     return Looks(*(np.array([x]) for x in (10.0, 0.5, value, error, np.inf, 3.0, 0.0)))
 
 
-def to_come(cost: list[float], information: list[float], critical: list[float]) -> Looks:
+def to_come(cost, information, critical):
     nothing = np.full(len(cost), np.nan)
     return Looks(np.array(cost), np.array(information), *[nothing] * 3, np.array(critical), np.zeros(len(cost)))
 
 
-def test_one_look_ahead_is_predictive_power() -> None:
+def test_one_look_ahead_is_predictive_power():
     """Given θ̂ now, θ̂ at twice the information is N(θ̂, V/2) [Spiegelhalter et al. 1986]."""
     coming = to_come([20.0], [1.0], [1.96])
     edge, spread = 1.96 * 0.4 / np.sqrt(2), 0.4 / np.sqrt(2)
@@ -101,7 +99,7 @@ def test_one_look_ahead_is_predictive_power() -> None:
         assert cost == 20.0
 
 
-def test_a_census_always_resolves_a_difference() -> None:
+def test_a_census_always_resolves_a_difference():
     coming = to_come([20.0, 40.0], [1.0, np.inf], [3.0, np.inf])
     chance, cost = prospect(one_look(0.1, 0.4), coming, WINNER)
     assert chance == 1.0
@@ -114,7 +112,7 @@ def test_a_census_always_resolves_a_difference() -> None:
     assert np.isnan(cost_to_resolve(one_look(0.1, 0.4), coming.part(np.s_[:1]), WINNER))
 
 
-def test_one_look_at_a_larger_sample_finds_the_estimate_with_the_power() -> None:
+def test_one_look_at_a_larger_sample_finds_the_estimate_with_the_power():
     """Variances go with ``1/Λ − 1/Λ_all`` here; and floors do not fall."""
     unit = np.ones(1000)
     curve = ErrorCurve(unit, unit, unit, unit, np.arange(1000))
@@ -133,7 +131,7 @@ def test_one_look_at_a_larger_sample_finds_the_estimate_with_the_power() -> None
     assert np.isnan(cost_of_one_look(None, 100.0, now, WINNER))
 
 
-def test_degrees_of_freedom_grow_with_the_cost() -> None:
+def test_degrees_of_freedom_grow_with_the_cost():
     """At a cost of 10 there are 3 degrees of freedom, so 6 at a cost of 20: by hand, just inside and just outside."""
     coming = to_come([20.0], [1.0], [1.96])
     half = 0.4 / np.sqrt(2) * (stats.t.isf(stats.norm.sf(1.96), 6) + stats.norm.ppf(0.8))

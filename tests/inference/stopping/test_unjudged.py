@@ -1,7 +1,5 @@
 """Labels that are not there, although later ones are: nothing is proved that all labels would not prove."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -11,22 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.inference.stopping.bets import Stakes, excluded, interval, log_capital
-from pt_active.inference.stopping.draws import Draws, Units
+from pt_active.inference.stopping.draws import Units
 
 N = 7
 STAKES = Stakes(np.array([0.1, 0.6, 3.0]), np.array([0.4, 0.4, 0.2]))
 
 
-def population(seed: int) -> Units:
+def population(seed):
     rng = np.random.default_rng(seed)
     low, high = -rng.random(N) * [1, 1, 5, 1, 0, 1, 1], rng.random(N)
     mean, variance = rng.uniform(low, high), rng.random(N) * 0.3
     return Units(rng.uniform(0.2, 3, N), mean, variance, low, high)
 
 
-def lacking(
-    units: Units, contribution: np.ndarray, gone: list[int], narrow: float, draws: int
-) -> tuple[Draws, np.ndarray]:
+def lacking(units, contribution, gone, narrow, draws):
     """The draws if some units are not judged, and their bounds, which shrink so far towards the contribution."""
     away = np.isin(np.arange(N), gone)
     ends = np.stack([end + narrow * (contribution - end) for end in (units.low, units.high)])
@@ -44,7 +40,7 @@ def lacking(
     truth=st.floats(-4, 2),
     number=st.integers(1, N),
 )
-def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, gone, narrow, truth, number) -> None:
+def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, gone, narrow, truth, number):
     """Labels are at the bounds of their units or between them, and gaps at all combinations of ends, mean and more."""
     rng = np.random.default_rng(seed)
     share = np.where(rng.random(N) < 0.4, rng.integers(0, 2, N), rng.random(N))
@@ -68,7 +64,7 @@ def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, 
 
 @pytest.mark.parametrize("narrow", [0.0, 0.6])
 @pytest.mark.parametrize("seed", range(2))
-def test_the_least_and_the_largest_square_are_those_of_all_completions(seed: int, narrow: float) -> None:
+def test_the_least_and_the_largest_square_are_those_of_all_completions(seed, narrow):
     """A unit whose label may be what the model expects has no error there: the least square is 0, and no more."""
     units, rng, held = population(seed), np.random.default_rng(seed), 0
     contribution = rng.uniform(units.low, units.high)
@@ -89,7 +85,7 @@ def test_the_least_and_the_largest_square_are_those_of_all_completions(seed: int
     assert held > 0
 
 
-def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error() -> None:
+def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error():
     units = population(3)
     contribution = np.random.default_rng(3).uniform(units.low, units.high)
     (some, _), filled = lacking(units, contribution, [2], 0.0, N), contribution.copy()

@@ -1,9 +1,5 @@
 """The foreseen end of bets against real continuations of populations that the model describes; bets that failed."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,7 +9,6 @@ from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN, Claim, Goa
 from pt_active.inference.stopping.verdicts import (
     Ahead,
     Proof,
-    Verdict,
     decided_after,
     pair_verdicts,
     prospect_of,
@@ -25,7 +20,7 @@ ALPHA = 0.025
 WINNER = [[Claim(0.0, above=True)], [Claim(0.0, above=False)]]
 
 
-def population(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarray, Units]:
+def population(rng, n, shift):
     """Contributions that are 0 or the size of their unit, in the order in which they come, and what is believed."""
     size, chance = rng.normal(shift, 1, n), rng.beta(0.6, 1.8, n)
     variance = size**2 * chance * (1 - chance)
@@ -35,11 +30,11 @@ def population(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarr
     return (size * (rng.random(n) < chance))[order], Units(*(part[order] for part in (rate, *model)))
 
 
-def stakes_of(units: Units, planned: int) -> Stakes:
+def stakes_of(units, planned):
     return Stakes.planned(float(units.expected[0]), len(units.rate), planned, 2 * ALPHA)
 
 
-def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> None:
+def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones():
     n, judged, marks = 800, 100, np.array([200, 350, 600, 799])
     rng, foreseen, real = np.random.default_rng(0), [], []
     for seed in range(60):
@@ -62,17 +57,17 @@ def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> N
     assert (np.abs(difference.mean(axis=0)) <= 3 * error + 0.1).all()
 
 
-def even(n: int, variance: float, low: float, high: float) -> Units:
+def even(n, variance, low, high):
     return Units(np.ones(n), np.zeros(n), *(np.full(n, x) for x in (variance, low, high)))
 
 
-def without_noise(*of: Any) -> int:
+def without_noise(*of):
     """The block after which a verdict is reached if all goes on as it would on average."""
     *known, truth = of
     return int(decided_after(*known, np.array([truth]), None)[0])
 
 
-def test_without_noise_the_end_is_that_of_the_formula() -> None:
+def test_without_noise_the_end_is_that_of_the_formula():
     """One bet whose cap is never met: θ R Σ 1/σ² − θ² Σ 1/σ²/2 reaches the logarithm of 1/α."""
     n, truth, theta = 2000, 30.0, 25.0
     units = even(n, 0.003, -0.1, 0.1)
@@ -87,7 +82,7 @@ def test_without_noise_the_end_is_that_of_the_formula() -> None:
 
 
 @pytest.mark.parametrize("above", [True, False])
-def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bool) -> None:
+def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above):
     """Contributions that can fall far short of the model on one side and hardly on the other."""
     n, theta, sign = 2000, 200.0, 1.0 if above else -1.0
     units = even(n, 0.0005, *np.sort([-0.2 * sign, 0.01 * sign]))
@@ -103,7 +98,7 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bo
     assert 0 < block < len(ahead.last) - 1
 
 
-def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> None:
+def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts():
     c, units = population(np.random.default_rng(4), 1000, 0.0)
     proof = Proof(units.judged(c, 20), units, stakes_of(units, 200))
     ahead = Ahead.of(proof)
@@ -114,7 +109,7 @@ def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> Non
     assert without_noise(proof, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
 
 
-def test_a_model_that_is_sure_of_the_rest_foresees_numbers() -> None:
+def test_a_model_that_is_sure_of_the_rest_foresees_numbers():
     n = 50
     variance = np.r_[np.ones(10), np.zeros(n - 10)]
     units = Units(np.ones(n), np.zeros(n), variance, np.full(n, -1.0), np.ones(n))
@@ -126,7 +121,7 @@ def test_a_model_that_is_sure_of_the_rest_foresees_numbers() -> None:
     assert (block < len(ahead.last) - 1).all()
 
 
-def test_four_of_five_continuations_are_settled_by_then() -> None:
+def test_four_of_five_continuations_are_settled_by_then():
     """If the estimate were the truth; 3 standard errors of 10 numbers, each from 200 continuations, are 0.04."""
     c, units = population(np.random.default_rng(2), 800, 0.1)
     proof = Proof(units.judged(c, 100), units, stakes_of(units, 300))
@@ -141,19 +136,19 @@ LEVEL = 0.6
 """A level at which two lucky draws are a verdict."""
 
 
-def lucky(last: float, judged: int = 3) -> Proof:
+def lucky(last, judged=3):
     """Two draws for the first ranker, and a third that decides the truth ``2 + last``; bets are as large as may be."""
     size, units = np.array([1.0, 1.0, 3.0]), np.zeros(3)
     population = Units(size, units, size**2, -size, size)
     return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, Stakes(np.array([1e6]), np.ones(1)))
 
 
-def both(proof: Proof) -> list[Verdict]:
+def both(proof):
     return [verdict_of(proof, Goal.of(None), LEVEL), *pair_verdicts([proof], LEVEL)]
 
 
 @pytest.mark.parametrize(("last", "resolution"), [(-2.5, SECOND), (-2.0, WITHIN), (-1.0, FIRST)])
-def test_what_is_known_for_certain_overturns_what_bets_have_said(last: float, resolution: str) -> None:
+def test_what_is_known_for_certain_overturns_what_bets_have_said(last, resolution):
     for verdict in both(lucky(last, 2)):
         assert (verdict.resolution, verdict.at, verdict.overturned) == (FIRST, 2, None)
     for verdict in both(lucky(last)):

@@ -1,7 +1,5 @@
 """The recalibration of grades: its estimating equations, and its effect on biased models."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -9,7 +7,7 @@ from scipy.special import expit
 from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line
 
 
-def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def distorted(n, seed):
     """An overconfident and biased predictor: logit P = 0.7 + 0.5 logit f."""
     rng = np.random.default_rng(seed)
     score = rng.normal(size=n) * 2
@@ -17,7 +15,7 @@ def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.column_stack([1 - said, said]), (rng.random(n) < truth).astype(int), truth
 
 
-def test_multinomial_recalibration_solves_its_equation() -> None:
+def test_multinomial_recalibration_solves_its_equation():
     rng = np.random.default_rng(5)
     grades, weights = rng.dirichlet(np.ones(3), size=200), rng.random(200) + 0.2
     labels = np.array([rng.choice(3, p=row) for row in grades])
@@ -29,7 +27,7 @@ def test_multinomial_recalibration_solves_its_equation() -> None:
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
-def test_the_prior_weighs_as_much_as_one_label_of_average_weight() -> None:
+def test_the_prior_weighs_as_much_as_one_label_of_average_weight():
     """``Σ a (y − P') = α/σ²`` and ``Σ a (y − P') logit f = (β − 1)/σ²`` for two grades, a = weights over their mean."""
     grades, labels, _ = distorted(40, 9)
     weights, logit = np.random.default_rng(10).random(40) + 0.2, np.log(grades[:, 1] / grades[:, 0])
@@ -40,7 +38,7 @@ def test_the_prior_weighs_as_much_as_one_label_of_average_weight() -> None:
     assert off @ logit == pytest.approx((slope - 1) / 0.7**2, abs=1e-4)
 
 
-def test_recalibration_finds_the_truth_and_the_prior_keeps_it_finite() -> None:
+def test_recalibration_finds_the_truth_and_the_prior_keeps_it_finite():
     grades, labels, truth = distorted(5000, 7)
     found = recalibrated_grades(grades, labels, np.ones(5000))
     assert np.abs(found[:, 1] - truth).max() < 0.04
@@ -51,7 +49,7 @@ def test_recalibration_finds_the_truth_and_the_prior_keeps_it_finite() -> None:
     assert recalibrated_grades(grades, np.full(5000, -1), np.ones(5000)) is grades
 
 
-def test_a_line_is_the_weighted_least_squares_one() -> None:
+def test_a_line_is_the_weighted_least_squares_one():
     rng = np.random.default_rng(8)
     model, values, weights = rng.normal(size=30), rng.normal(size=30), rng.random(30) + 0.1
     values[20:] = np.nan
@@ -71,7 +69,7 @@ def test_a_line_is_the_weighted_least_squares_one() -> None:
         (1, 1, 0, "prior_scale must be a positive number, got 0"),
     ],
 )
-def test_bad_arguments(label: int, weight: float, prior_scale: float, message: str) -> None:
+def test_bad_arguments(label, weight, prior_scale, message):
     grades, labels = distorted(6, 1)[0], np.array([0, label, -1, -1, -1, -1])
     with pytest.raises(ValueError, match=message):
         recalibrated_grades(grades, labels, np.full(6, weight), prior_scale=prior_scale)
