@@ -35,22 +35,19 @@ def test_tukey_of_independent_samples_is_scipys_honestly_significant_difference(
     rng = np.random.default_rng(5)
     samples = [rng.normal(shift, 1, 12) for shift in (0, 0.3, 2, 1.2)]
     variance = np.mean([np.var(sample, ddof=1) for sample in samples])
-    pairs = list(itertools.combinations(range(4), 2))
-    difference = np.array([samples[a].mean() - samples[b].mean() for a, b in pairs])
+    pairs = np.array(list(itertools.combinations(range(4), 2))).T
+    difference = -np.diff(np.mean(samples, axis=1)[pairs], axis=0)[0]
     found = by_range(difference, np.full(6, np.sqrt(2 * variance / 12)), np.full(6, 44.0), 4)
-    expected = stats.tukey_hsd(*samples).pvalue[tuple(np.array(pairs).T)]
+    expected = stats.tukey_hsd(*samples).pvalue[tuple(pairs)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
     assert (found < 0.05).any()
     assert (found > 0.05).any()
 
 
 def test_certainty_and_ignorance():
-    difference = np.array([0.0, 0.2, 0.2, 0.2, 0.1])
-    error = np.array([0.0, 0.0, 0.1, np.nan, 0.05])
-    degrees = np.array([np.inf, np.inf, 0.0, 3.0, 20.0])
-    alone = two_sided_pvalue(difference, error, degrees)
-    alone[4] = np.nan
-    found = tukey_pvalues(difference, error, degrees, alone, 5)
+    parts = np.array([[0, 0, np.inf], [0.2, 0, np.inf], [0.2, 0.1, 0], [0.2, np.nan, 3], [0.1, 0.05, 20]]).T
+    alone = np.r_[two_sided_pvalue(*parts)[:4], np.nan]
+    found = tukey_pvalues(*parts, alone, 5)
     assert found == pytest.approx([1, 0, 1, 1, np.nan], abs=1e-12, nan_ok=True)
 
 
@@ -76,10 +73,9 @@ def test_an_unknown_correction():
 
 def cliques_of(joined):
     """Every subset whose members are all joined and that no other such subset contains."""
-    systems = range(len(joined))
-    subsets = [set(s) for size in range(len(joined)) for s in itertools.combinations(systems, size + 1)]
-    cliques = [s for s in subsets if joined[np.ix_(list(s), list(s))].sum() == len(s) * (len(s) - 1)]
-    return [tuple(sorted(s)) for s in cliques if not any(s < other for other in cliques)]
+    subsets = [s for size in range(len(joined)) for s in itertools.combinations(range(len(joined)), size + 1)]
+    cliques = [s for s in subsets if joined[np.ix_(s, s)].sum() == len(s) * (len(s) - 1)]
+    return [s for s in cliques if not any(set(s) < set(other) for other in cliques)]
 
 
 def together(groups, systems):
