@@ -16,13 +16,12 @@ from pt_active.inference.reference import (
     labellings,
     redrawn,
     replayed,
-    replays_for,
     rescaled_grades,
     studentised,
     tails,
 )
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
-from pt_active.sampling.chances import UNIFORM
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
@@ -35,26 +34,22 @@ def test_shares_are_those_of_the_labels_and_four_more_documents_of_each_grade():
     grades = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.2, 0.2, 0.6], [0.6, 0.3, 0.1]])
     label, weight = np.array([0, 1, -1, 0]), np.array([2.0, 4.0, np.nan, 2.0])
     a = np.array([2.0, 4.0, 2.0]) * 8 / 24
-    factor = (np.array([a[0] + a[2], a[1], 0.0]) + 4) / (a @ grades[[0, 1, 3]] + 4)
-    expected = grades * factor / (grades * factor).sum(axis=1, keepdims=True)
-    share = (np.array([a[0] + a[2], a[1], 0.0]) + 4 * grades.mean(axis=0)) / (a.sum() + 4)
+    seen = np.array([a[0] + a[2], a[1], 0.0])
+    scaled = grades * (seen + 4) / (a @ grades[[0, 1, 3]] + 4)
+    share = (seen + 4 * grades.mean(axis=0)) / (a.sum() + 4)
     stray = 1 / (a.sum() + 2)  # No label has a small probability.
-    expected = (1 - stray) * expected + stray * share
-    np.testing.assert_allclose(rescaled_grades(grades, label, weight), expected, rtol=1e-12)
-    assert factor[2] < 1 < factor[1]
+    expected = (1 - stray) * scaled / scaled.sum(axis=1, keepdims=True) + stray * share
+    for times in (1, 10):
+        np.testing.assert_allclose(rescaled_grades(grades, label, times * weight), expected, rtol=1e-12)
     np.testing.assert_array_equal(rescaled_grades(grades, np.full(4, -1), weight), grades)
-    np.testing.assert_allclose(rescaled_grades(grades, label, 10 * weight), expected, rtol=1e-12)
 
 
-def test_a_model_that_is_certain_and_wrong_is_not_believed():
-    """40 documents of which the model is certain; it is wrong about ten of the 20 with labels."""
-    grades = np.tile([1.0, 0.0], (40, 1))
-    label = np.r_[np.zeros(10, dtype=int), np.ones(10, dtype=int), np.full(20, -1)]
-    stray, share = 11 / 22, 10 / 24
-    found = rescaled_grades(grades, label, np.ones(40))
-    np.testing.assert_allclose(found[:, 1], stray * share, rtol=1e-12)
-    right = rescaled_grades(grades, np.minimum(label, 0), np.ones(40))
-    assert (right[:, 1] == 0).all()
+@pytest.mark.parametrize(("wrong", "expected"), [(10, 11 / 22 * 10 / 24), (0, 0.0)])
+def test_a_model_that_is_certain_and_wrong_is_not_believed(wrong, expected):
+    """40 documents of which the model is certain; it is wrong about some of the 20 with labels."""
+    label = np.r_[np.zeros(20 - wrong, dtype=int), np.ones(wrong, dtype=int), np.full(20, -1)]
+    found = rescaled_grades(np.tile([1.0, 0.0], (40, 1)), label, np.ones(40))
+    np.testing.assert_allclose(found[:, 1], expected, rtol=1e-12)
 
 
 def test_labels_have_the_chances_of_the_model_in_any_order():
@@ -104,42 +99,33 @@ def test_replays_have_the_distribution_of_all_samples(name):
     assert found.degrees == pytest.approx(2 * mean_square**2 / (weight @ (square - mean_square) ** 2), rel=0.05)
 
 
-def test_samples_are_redrawn_as_they_were():
-    q = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
-    once = redrawn(Sample(np.arange(3), np.ones(3, dtype=int), np.full(3, 0.5), q=q), 5000, np.random.default_rng(0))
-    assert (once.draws == 3).all()
-    weighted = np.zeros((5000, 5))
-    np.put_along_axis(weighted, once.rows, once.count / once.expected, axis=1)
-    error = weighted.std(axis=0) / np.sqrt(5000)
-    assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * error).all()
-    rows = np.array([0, 3])
-    again = redrawn(Sample(rows, np.array([2, 2]), 4 * q[rows], repeated=True, q=q), 5000, np.random.default_rng(0))
-    assert again.rows.shape == (5000, 4)
-    share = np.bincount(again.rows.ravel(), minlength=5) / 20_000
-    assert (np.abs(share - q) < 3.5 * np.sqrt(q * (1 - q) / 20_000)).all()
-    np.testing.assert_allclose(again.expected, 4 * q[again.rows])
+Q = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
+STRATUM = np.array([1, 0, 0, 1, 1, 0, 0, 2])
 
 
-def test_pairs_are_redrawn_by_their_own_law():
-    """With ``U/q`` a pair is certain if ``q T ≥ 1``; weights by π have the mean 1 all the same."""
-    q = np.array([0.6, 0.3, 0.05, 0.05])
-    found = redrawn(Sample(np.arange(2), np.ones(2, dtype=int), q[:2], q=q), 5000, np.random.default_rng(1), UNIFORM)
-    assert (found.expected == 1).any()
-    weighted = np.zeros((5000, 4))
-    np.put_along_axis(weighted, found.rows, 1 / found.expected, axis=1)
-    assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * weighted.std(axis=0) / np.sqrt(5000)).all()
-
-
-def test_strata_are_redrawn_without_replacement():
-    stratum = np.array([1, 0, 0, 1, 1, 0, 0, 2])
-    sample = Sample(np.array([1, 2, 0, 7]), np.ones(4, dtype=int), np.ones(4), q=np.full(8, 1 / 8), stratum=stratum)
-    found = redrawn(sample, 3000, np.random.default_rng(0))
-    assert (np.sort(stratum[found.rows], axis=1) == [0, 0, 1, 2]).all()
-    assert (found.rows[:, 0] != found.rows[:, 1]).all()
-    for x, chance in enumerate(np.array([0.5, 1 / 3, 1.0])[stratum]):
-        share = (found.rows == x).sum() / 3000
-        assert abs(share - chance) <= 3.5 * np.sqrt(chance * (1 - chance) / 3000)
-        assert (found.expected[found.rows == x] == chance).all()
+@pytest.mark.parametrize(
+    ("sample", "law"),
+    [
+        (Sample(np.arange(3), np.ones(3, dtype=int), np.full(3, 0.5), q=Q), EXPONENTIAL),
+        (Sample(np.array([0, 3]), np.full(2, 2), 4 * Q[[0, 3]], repeated=True, q=Q), EXPONENTIAL),
+        (Sample(np.arange(2), np.ones(2, dtype=int), np.ones(2), q=np.array([0.6, 0.3, 0.05, 0.05])), UNIFORM),
+        (Sample(np.array([1, 2, 0, 7]), np.ones(4, dtype=int), np.ones(4), q=np.ones(8) / 8, stratum=STRATUM), UNIFORM),
+    ],
+    ids=["exponential", "with replacement", "uniform", "strata"],
+)
+def test_samples_are_redrawn_as_they_were(sample, law):
+    """As many draws, whose weights have the mean 1, even where a pair is certain."""
+    found, weighted = redrawn(sample, 5000, np.random.default_rng(0), law), np.zeros((5000, len(sample.q)))
+    assert (found.draws == sample.draws).all()
+    np.add.at(weighted, (np.arange(5000)[:, None], found.rows), found.count / found.expected)
+    assert (np.abs(weighted.mean(axis=0) - 1) <= 3.5 * weighted.std(axis=0) / np.sqrt(5000) + 1e-12).all()
+    if sample.repeated:
+        np.testing.assert_allclose(found.expected, 4 * Q[found.rows])
+    elif sample.stratum is None:
+        assert (found.expected == 1).any() == (law is UNIFORM)
+    else:
+        assert (np.sort(STRATUM[found.rows], axis=1) == [0, 0, 1, 2]).all()
+        np.testing.assert_array_equal(found.expected, np.array([0.5, 1 / 3, 1.0])[STRATUM[found.rows]])
 
 
 def test_errors_of_samples_without_one_are_infinite():
@@ -170,20 +156,24 @@ def test_tails_match_the_quantiles_of_replays(confidence):
     assert found.bounded
 
 
-def test_few_degrees_in_the_replays_are_those_of_the_interval():
-    errors = np.sort(np.random.default_rng(0).normal(size=999)) / 3
-    assert tails(Replayed(errors, 5.0), 5.0 / FEW + 1, 0.95) == (1.0, 1.0, 5.0)
-    assert tails(Replayed(errors, 5.0), 5.0 / FEW - 1, 0.95) == (1.0, 1.0, 5.0 / FEW - 1)
-    assert not tails(Replayed(errors, 0.1), 20.0, 0.95).bounded
+NORMAL = np.sort(np.random.default_rng(0).normal(size=999)) / 3
 
 
-def test_an_end_without_a_bound_leaves_no_interval():
-    errors = np.r_[np.linspace(-1, 1, 900), np.full(100, np.inf)]
-    found = tails(Replayed(errors, 20.0), 20.0, 0.95)
-    assert found == (np.inf, 1.0, 20.0)
-    assert not found.bounded
-    assert replays_for(0.95) >= 400
-    assert replays_for(0.999) == 20_000
+@pytest.mark.parametrize(
+    ("errors", "shown", "degrees", "expected", "bounded"),
+    [
+        (NORMAL, 5.0, 5 / FEW + 1, (1, 1, 5), True),
+        (NORMAL, 5.0, 5 / FEW - 1, (1, 1, 5 / FEW - 1), True),
+        (NORMAL, 0.1, 20.0, (np.inf, np.inf, 0), False),
+        (np.r_[np.linspace(-1, 1, 900), np.full(100, np.inf)], 20.0, 20.0, (np.inf, 1, 20), False),
+    ],
+)
+def test_few_degrees_in_the_replays_are_those_of_the_interval_and_an_end_may_lack(
+    errors, shown, degrees, expected, bounded
+):
+    found = tails(Replayed(errors, shown), degrees, 0.95)
+    assert found == expected
+    assert found.bounded == bounded
 
 
 def replays_of(make, queries, drawing, prices):
@@ -215,11 +205,10 @@ def test_replays_of_documents_are_those_of_the_drawing(random_documents, drawing
     prices = Costs(pool.indptr, np.ones(len(pool.query)), overhead)
     for _ in range(300):
         sample = draw_documents(replays.redraws.design, prices, budget, rng)
-        label = (rng.random((len(grades), 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        observed = np.where(sample.drawn, values[label], replays.stands_for)
+        truth = values[(rng.random((len(grades), 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)]
+        observed = np.where(sample.drawn, truth, replays.stands_for)
         mean = document_estimate(pool, sample, replays.stands_for, observed, replays.contrast)
-        error = mean.value - pool.weight @ (pool.values(values[label]) @ replays.contrast)
-        found.append(error / mean.standard_error)
+        found.append((mean.value - pool.weight @ pool.values(truth) @ replays.contrast) / mean.standard_error)
     assert stats.ks_2samp(found, replays.replayed(300, seed=1).errors).statistic < 0.133
 
 
@@ -255,8 +244,6 @@ def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(random_docu
 
 def test_replays_in_which_everything_is_drawn_have_no_error(random_documents):
     replays = elsewhere(replays_of(random_documents, 20, "successive", (0.0, 1e6)))
-    slope, inclusion = replays.contrast @ replays.pool.gradients(replays.stands_for), replays.redraws.design.inclusion
-    assert (inclusion[slope != 0] == 1).all()
     assert (replays.replayed(50, 3).errors == 0).all()
 
 
