@@ -31,6 +31,13 @@ def lacking(units, contribution, gone, narrow, draws):
     return units.judged(filled, draws, least, most), ends[:, gone]
 
 
+def completed(units, contribution, gone, labels, draws=N):
+    """The draws if all units are judged, and what all of them contribute."""
+    filled = contribution.copy()
+    filled[gone] = labels
+    return units.judged(filled, draws), float(filled.sum())
+
+
 @settings(max_examples=20)
 @given(
     units=st.builds(population, st.integers(0, 10**6)),
@@ -49,9 +56,7 @@ def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, 
     inside = np.clip(units.mean[gone], *ends), rng.uniform(*np.sort(ends, axis=0))
     low, high = interval(some, STAKES, 0.3)
     for labels in product(*zip(*ends, *inside, strict=True)):
-        filled = contribution.copy()
-        filled[gone] = labels
-        full, total = units.judged(filled, number), float(filled.sum())
+        full, total = completed(units, contribution, gone, labels, number)
         for known, whole in ((some, full), (some.mirrored, full.mirrored)):
             assert (log_capital(known, STAKES, truth) <= log_capital(whole, STAKES, truth) + 1e-6).all()
         if any(excluded(side, STAKES, r, 0.15) >= 0 for side, r in ((full, total), (full.mirrored, -total))):
@@ -70,12 +75,8 @@ def test_the_least_and_the_largest_square_are_those_of_all_completions(seed, nar
     contribution = rng.uniform(units.low, units.high)
     for gone in map(list, combinations(range(N), 2)):
         some, ends = lacking(units, contribution, gone, narrow, N)
-        errors = []
-        for labels in product(*ends.T):  # errors are linear in labels
-            filled = contribution.copy()
-            filled[gone] = labels
-            whole = units.judged(filled, N)
-            errors.append(whole.value - whole.base[:-1])
+        every = [completed(units, contribution, gone, labels)[0] for labels in product(*ends.T)]
+        errors = [whole.value - whole.base[:-1] for whole in every]  # linear in labels
         low, high = np.min(errors, axis=0), np.max(errors, axis=0)
         least, most = some.squares
         closest = np.where((low < 0) & (high > 0), 0.0, np.minimum(low**2, high**2))
@@ -88,9 +89,8 @@ def test_the_least_and_the_largest_square_are_those_of_all_completions(seed, nar
 def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error():
     units = population(3)
     contribution = np.random.default_rng(3).uniform(units.low, units.high)
-    (some, _), filled = lacking(units, contribution, [2], 0.0, N), contribution.copy()
-    filled[2] = units.mean[2]
-    whole = units.judged(filled, N)
+    some, _ = lacking(units, contribution, [2], 0.0, N)
+    whole, _ = completed(units, contribution, [2], units.mean[2])
     weight = np.where(np.arange(N) == 2, 0.0, 1 / whole.expected)
     weight /= weight.sum()
     value, error = some.estimate()

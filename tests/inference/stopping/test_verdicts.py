@@ -61,22 +61,25 @@ def even(n, variance, low, high):
     return Units(np.ones(n), np.zeros(n), *(np.full(n, x) for x in (variance, low, high)))
 
 
-def without_noise(*of):
-    """The block after which a verdict is reached if all goes on as it would on average."""
-    *known, truth = of
-    return int(decided_after(*known, np.array([truth]), None)[0])
+def alone(units, theta):
+    """Units of which none is judged, and one bet."""
+    return Proof(units.judged(np.zeros(len(units.rate)), 0), units, Stakes(np.array([theta]), np.ones(1)))
+
+
+def without_noise(proof, verdicts, truth):
+    """What lies ahead, and the block after which a verdict is reached if all goes on as it would on average."""
+    ahead = Ahead.of(proof)
+    return ahead, int(decided_after(proof, ahead, verdicts, ALPHA, np.array([truth]), None)[0])
 
 
 def test_without_noise_the_end_is_that_of_the_formula():
     """One bet whose cap is never met: θ R Σ 1/σ² − θ² Σ 1/σ²/2 reaches the logarithm of 1/α."""
-    n, truth, theta = 2000, 30.0, 25.0
-    units = even(n, 0.003, -0.1, 0.1)
-    proof = Proof(units.judged(np.zeros(n), 0), units, Stakes(np.array([theta]), np.ones(1)))
-    ahead = Ahead.of(proof)
+    truth, theta = 30.0, 25.0
+    units = even(2000, 0.003, -0.1, 0.1)
     growth = np.cumsum((theta * truth - theta**2 / 2) / units.expected)
     count = int((growth >= np.log(1 / ALPHA)).argmax()) + 1
     for claim in (Claim(0.0, above=True), Claim(2 * truth, above=False)):
-        block = without_noise(proof, ahead, [[claim]], ALPHA, truth)
+        ahead, block = without_noise(alone(units, theta), [[claim]], truth)
         assert 0 < block < len(ahead.last) - 1
         assert ahead.last[block - 1] < count <= ahead.last[block]
 
@@ -86,13 +89,11 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above):
     """Contributions that can fall far short of the model on one side and hardly on the other."""
     n, theta, sign = 2000, 200.0, 1.0 if above else -1.0
     units = even(n, 0.0005, *np.sort([-0.2 * sign, 0.01 * sign]))
-    proof = Proof(units.judged(np.zeros(n), 0), units, Stakes(np.array([theta]), np.ones(1)))
-    ahead, truth = Ahead.of(proof), sign * 20.0
+    ahead, block = without_noise(alone(units, theta), [[Claim(0.0, above)]], sign * 20.0)
     cap = 0.95 * ahead.variance / (0.2 * (n - np.r_[0, ahead.last[:-1]] - np.diff(np.r_[0, ahead.last]) // 2) - 20.0)
     bet = np.minimum(theta, np.where(cap > 0, cap, np.inf))
     growth = np.cumsum((bet * 20.0 - bet**2 / 2) * ahead.information)
     assert (bet < theta)[:60].all()
-    block = without_noise(proof, ahead, [[Claim(0.0, above)]], ALPHA, truth)
     # The room about the middle of a block is known to within one draw.
     assert abs(block - int((growth >= np.log(1 / ALPHA)).argmax())) <= 1
     assert 0 < block < len(ahead.last) - 1
@@ -101,12 +102,12 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above):
 def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts():
     c, units = population(np.random.default_rng(4), 1000, 0.0)
     proof = Proof(units.judged(c, 20), units, stakes_of(units, 200))
-    ahead = Ahead.of(proof)
     near, far = Claim(-60.0, above=True), Claim(200.0, above=False)
-    single = [without_noise(proof, ahead, [[claim]], ALPHA, 10.0) for claim in (near, far)]
-    assert single[0] != single[1]
-    assert without_noise(proof, ahead, [[near, far]], ALPHA, 10.0) == max(single)
-    assert without_noise(proof, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
+    first, second, both, either = (
+        without_noise(proof, verdicts, 10.0)[1] for verdicts in ([[near]], [[far]], [[near, far]], [[near], [far]])
+    )
+    assert first != second
+    assert (both, either) == (max(first, second), min(first, second))
 
 
 def test_a_model_that_is_sure_of_the_rest_foresees_numbers():
@@ -132,19 +133,16 @@ def test_four_of_five_continuations_are_settled_by_then():
     assert before - 0.04 <= 0.8 <= by_then + 0.04
 
 
-LEVEL = 0.6
-"""A level at which two lucky draws are a verdict."""
-
-
 def lucky(last, judged=3):
     """Two draws for the first ranker, and a third that decides the truth ``2 + last``; bets are as large as may be."""
-    size, units = np.array([1.0, 1.0, 3.0]), np.zeros(3)
-    population = Units(size, units, size**2, -size, size)
-    return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, Stakes(np.array([1e6]), np.ones(1)))
+    size, zeros = np.array([1.0, 1.0, 3.0]), np.zeros(3)
+    units = Units(size, zeros, size**2, -size, size)
+    return Proof(units.judged(np.array([1.0, 1.0, last]), judged), units, Stakes(np.array([1e6]), np.ones(1)))
 
 
 def both(proof):
-    return [verdict_of(proof, Goal.of(None), LEVEL), *pair_verdicts([proof], LEVEL)]
+    """At a level at which two lucky draws are a verdict."""
+    return [verdict_of(proof, Goal.of(None), 0.6), *pair_verdicts([proof], 0.6)]
 
 
 @pytest.mark.parametrize(("last", "resolution"), [(-2.5, SECOND), (-2.0, WITHIN), (-1.0, FIRST)])
