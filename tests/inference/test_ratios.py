@@ -42,7 +42,7 @@ def plain(n):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_ratios_and_their_difference_are_those_of_the_source(number):
+def test_the_ratio_is_that_of_the_source(number):
     """[T 3.31] and its variance; with known weights, also as a mean over part of the pool."""
     rng = np.random.default_rng(number)
     scores, v, pi = [random_scores(rng, 9) for _ in range(number)], rng.uniform(0.2, 3, 9), rng.uniform(0, 1, 9)

@@ -112,23 +112,33 @@ def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it():
         assert found.degrees_of_freedom == pytest.approx(m - 1, rel=1e-12), name
 
 
-def test_kernel_estimates_are_the_printed_sums():
-    """AILUR takes rounds apart, AIIPW does not, and a ratio is divided by the same sum of 1."""
+def kernel_rounds():
+    """Three rounds of 10 of 80, values, and the kernel of all pairs."""
     rng, g = np.random.default_rng(5), np.random.default_rng(6).normal(size=80)
-    rounds, values, near = Steps.none_yet(g), rng.normal(size=80), all_pairs(g, 0.8)
+    rounds = Steps.none_yet(g)
     for _ in range(3):
         rounds = draw_round(rounds, np.exp(g), 10, "fixed", rng)
-    chance = np.where(rounds.drawn, near @ rounds.drawn / near.sum(axis=1), 1)
-    weights = {"aiipw": rounds.drawn / chance / 80, "ailur": np.zeros(80)}
+    return rounds, rng.normal(size=80), all_pairs(g, 0.8)
+
+
+def test_ailur_takes_the_rounds_apart():
+    rounds, values, near = kernel_rounds()
+    weight = np.zeros(80)
     for step, level in enumerate(level_weights(rounds.size, 80), 1):
         known, new = (rounds.step > 0) & (rounds.step < step), rounds.step == step
         pi = near @ new / (near @ ~known)
-        weights["ailur"] += level * (known + new / np.where(new, pi, 1)) / 80
-    for name, weight in weights.items():
-        assert weight.sum() != pytest.approx(1, abs=1e-3)
-        for of, expected in ((name, weight @ values), (f"{name}_ratio", weight @ values / weight.sum())):
-            found = estimate_mean(rounds, values, of, bandwidth=0.8).value
-            assert found == pytest.approx(expected, abs=1e-12), of
+        weight += level * (known + new / np.where(new, pi, 1)) / 80
+    assert weight.sum() != pytest.approx(1, abs=1e-3)
+    for name, expected in (("ailur", weight @ values), ("ailur_ratio", weight @ values / weight.sum())):
+        found = estimate_mean(rounds, values, name, bandwidth=0.8).value
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_aiipw_is_the_printed_sum():
+    rounds, values, near = kernel_rounds()
+    pi = near @ rounds.drawn / near.sum(axis=1)
+    expected = (values[rounds.drawn] / pi[rounds.drawn]).sum() / 80
+    assert estimate_mean(rounds, values, "aiipw", bandwidth=0.8).value == pytest.approx(expected, abs=1e-12)
 
 
 def test_when_everything_is_labelled_all_are_exact():
@@ -250,9 +260,10 @@ def test_a_score_far_out_costs_no_precision(ends, shift):
     np.testing.assert_allclose(found, values @ all_pairs(g, 0.3), atol=1e-9)
 
 
-def test_what_is_predicted_without_oneself():
+def test_regression_and_what_is_predicted_without_oneself():
     g, y = np.random.default_rng(2).normal(size=(2, 60))
     kernel = all_pairs(g, 0.3)
+    np.testing.assert_allclose(weightings.nadaraya_watson(g, y, 0.3), kernel @ y / kernel.sum(axis=1), atol=1e-12)
     np.fill_diagonal(kernel, 0.0)
     weight, plain = kernel.sum(axis=1), (y.sum() - y) / 59
     expected = np.where(weight > 0, kernel @ y / np.maximum(weight, 1e-300), plain)

@@ -15,39 +15,29 @@ from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.draws import priorities
 
 SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
-GAIN = np.array([1.0, 0.3, 0.0, 2.0, 0.7])
+GAIN = np.array([1.0, 0.3, 0.2, 2.0, 0.7])
 COST = np.array([1.0, 2.0, 1.5, 0.5, 1.0])
 QUERY = np.array([0, 0, 1, 2, 2])
-
-
-def curve(**changed):
-    return ErrorCurve(**({"size": SIZE, "gain": GAIN, "cost": COST, "documents": np.ones(5), "query": QUERY} | changed))
-
-
-def outcomes(chance):
-    for taken in itertools.product([0, 1], repeat=len(chance)):
-        drawn = np.array(taken, dtype=float)
-        yield np.prod(np.where(drawn > 0, chance, 1 - chance)), drawn
+CURVE = ErrorCurve(SIZE, GAIN, COST, np.ones(5), QUERY)
 
 
 @pytest.mark.parametrize("law", [UNIFORM, EXPONENTIAL], ids=["uniform", "exponential"])
 @pytest.mark.parametrize("budget", [0.5, 2.0, 4.5, 5.9])
 def test_variance_and_counts_are_those_of_every_outcome(budget, law):
-    found = curve(law=law)
+    found = replace(CURVE, law=law)
     chance = found.chance(budget)
     assert COST @ chance == pytest.approx(budget)
     odds = np.log(1 - chance) if law is EXPONENTIAL else chance[chance < 1]
     assert np.ptp(odds / SIZE[chance < 1]) == pytest.approx(0, abs=1e-9)
-    variance = documents = apart = 0.0
-    for probability, drawn in outcomes(chance):
-        variance += probability * (np.sqrt(GAIN) @ (drawn / chance - 1)) ** 2
-        documents += probability * drawn.sum()
-        apart += probability * len(np.unique(QUERY[drawn > 0]))
-    parts = [chance[query == QUERY] for query in range(3)]
-    together = sum(map(max, parts))
+    expected = np.zeros(3)  # of the squared error, and of the numbers of documents and of queries
+    for drawn in np.array(list(itertools.product([0.0, 1.0], repeat=5))):
+        error, queries = np.sqrt(GAIN) @ (drawn / chance - 1), len(np.unique(QUERY[drawn > 0]))
+        expected += np.prod(np.where(drawn > 0, chance, 1 - chance)) * np.array([error**2, drawn.sum(), queries])
+    variance, documents, apart = expected
+    together = sum(chance[query == QUERY].max() for query in range(3))
     assert found.variance(budget) == pytest.approx(variance, rel=1e-12)
     for drawing, queries in (("successive", apart), ("surprises", apart), ("depth", together)):
-        assert curve(law=law, drawing=drawing).counts(budget) == pytest.approx((documents, queries))
+        assert replace(found, drawing=drawing).counts(budget) == pytest.approx((documents, queries))
 
 
 @pytest.mark.parametrize("drawing", ["successive", "surprises", "depth"])
@@ -60,7 +50,6 @@ def test_a_budget_pays_for_the_queries_that_are_expected_to_be_opened(drawing):
         left = budget - 0.7 * found.counts(budget)[1]
         assert COST @ chance == pytest.approx(left)
         np.testing.assert_allclose(chance, free.chance(left))
-        assert found.variance(budget) == pytest.approx(GAIN @ (1 / chance - 1))
     assert found.total == pytest.approx(COST.sum() + 3 * 0.7)
     assert found.chance(found.total) == pytest.approx(np.ones(5))
     assert ErrorCurve.of_documents(*(x[:0] for x in parts), 0.7, drawing).total == 0
@@ -73,8 +62,8 @@ def test_queries_that_come_one_after_the_other_have_the_error_of_their_own_law(s
     q, weight = rng.lognormal(0, 1, m) + 0.3, np.full(m, 1 / m)
     q /= q.sum()
     error, budget = q * rng.choice([-1, 1], m) * rng.uniform(0.5, 1.5, m), share * m
-    parts = {"size": q, "gain": (weight * error) ** 2, "cost": np.ones(m), "documents": np.ones(m)}
-    found = curve(**parts, query=np.arange(m), share=weight, law=EXPONENTIAL)
+    parts = q, (weight * error) ** 2, np.ones(m), np.ones(m), np.arange(m)
+    found = ErrorCurve(*parts, share=weight, law=EXPONENTIAL)
     (sample,) = priorities(q, np.ones(m), [budget], 1500, rng)
     mean = horvitz_thompson(sample, Controls(weight, np.zeros(m))).estimate(sample.of(error)).value
     squared = (mean - weight @ error) ** 2
@@ -85,31 +74,30 @@ def test_queries_that_come_one_after_the_other_have_the_error_of_their_own_law(s
 
 def test_few_draws_follow_the_sources_formula():
     rng = np.random.default_rng(0)
-    q, a, cost = rng.dirichlet(np.ones(400)), rng.uniform(0.5, 2, 400), rng.uniform(1, 3, 400)
-    weight = np.full(400, 1 / 400)
-    found = ErrorCurve(q + 1e-3, weight**2 * a, cost, np.ones(400), np.arange(400), share=weight)
-    q = (q + 1e-3) / (q + 1e-3).sum()
-    budget = 2.0
-    assert found.variance(budget) == pytest.approx((weight**2 * a / q).sum() * (cost @ q) / budget, rel=0.02)
+    q, a, cost, weight = (
+        rng.dirichlet(np.full(400, 9)),
+        rng.uniform(0.5, 2, 400),
+        rng.uniform(1, 3, 400),
+        np.full(400, 1 / 400),
+    )
+    found = ErrorCurve(q, weight**2 * a, cost, np.ones(400), np.arange(400), share=weight)
+    assert found.variance(2.0) == pytest.approx((weight**2 * a / q).sum() * (cost @ q) / 2.0, rel=0.02)
 
 
 def test_documents_that_are_opened_together_count_as_one():
     """Half of ten queries with five documents each: five units or 25, of which one degree goes to the mean."""
-    query, ones = np.repeat(np.arange(10), 5), np.ones(50)
-    together, alone = (ErrorCurve.of_documents(ones, ones, ones, query, 0.0, each) for each in ("depth", "successive"))
-    assert together.degrees_of_freedom(25) == pytest.approx(5 - 1)
-    assert alone.degrees_of_freedom(25) == pytest.approx(25 - 1)
-    one_each = ErrorCurve.of_documents(ones, ones, ones, np.arange(50), 0.0, "depth")
-    assert one_each.degrees_of_freedom(25) == pytest.approx(25 - 1)
+    fives, ones = np.repeat(np.arange(10), 5), np.ones(50)
+    for query, drawing, units in ((fives, "depth", 5), (fives, "successive", 25), (np.arange(50), "depth", 25)):
+        found = ErrorCurve.of_documents(ones, ones, ones, query, 0.0, drawing)
+        assert found.degrees_of_freedom(25) == pytest.approx(units - 1)
 
 
 @pytest.mark.parametrize("degrees", [0.5, 1, 4, 17.3, 200, 1e6])
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_power_is_the_noncentral_t(degrees, confidence):
-    quantile = stats.t.isf((1 - confidence) / 2, degrees)
-    for signal in (0.0, 0.3, 2.0, 6.0):
-        exact = stats.nct.sf(quantile, degrees, signal) + stats.nct.cdf(-quantile, degrees, signal)
-        assert t_power(signal, degrees, confidence) == pytest.approx(exact, abs=5e-6)
+    quantile, signal = stats.t.isf((1 - confidence) / 2, degrees), np.array([0.0, 0.3, 2.0, 6.0])
+    exact = stats.nct.sf(quantile, degrees, signal) + stats.nct.cdf(-quantile, degrees, signal)
+    assert [t_power(each, degrees, confidence) for each in signal] == pytest.approx(exact, abs=5e-6)
 
 
 def test_power_at_its_ends():
