@@ -88,9 +88,9 @@ ordered logit: gradient of the prior without its square [test_models]
     (by_upper + by_lower) + slopes / prior_scale**2 => (by_upper + by_lower) + slopes / prior_scale
 recalibration: prior centred at no trust [test_recalibration]
     prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
-classes: prior deviations are added unsquared [test_classes]
+classes: prior deviations are added unsquared [test_surprises]
     = (FLOOR * deviation[i]) ** 2 => = FLOOR * deviation[i]
-classes: the covariate moves every class alike [test_classes]
+classes: the covariate moves every class alike [test_surprises]
     shift[0] + shift[1] * covariate[z] => shift[0] + covariate[z]
 # Sampling
 clipped probabilities: certain units cost nothing [test_error_curve]
@@ -155,7 +155,7 @@ strata: allocation by the root of the variance's share [test_ratios]
     wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
 one at a time: chance among all instead of the rest [test_steps]
     size[first] / remaining[:number] => size[first] / size.sum()
-pool: what is kept is told apart by shapes alone [test_revealed_estimators]
+pool: what is kept is told apart by shapes alone [test_document_estimators]
     repr((array.shape, array.dtype)) => repr(array.shape)
 # Inference from queries
 snis variance: shares not squared [test_estimators]

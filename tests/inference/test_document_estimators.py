@@ -1,4 +1,7 @@
-"""Document-level estimates by enumeration of every outcome of both phases; their rounds, lines and corrections."""
+"""Document-level estimates by enumeration of every outcome of both phases; their rounds, lines and corrections.
+
+Also of nDCG, AP and any other measure from documents judged to a random depth [theory 11].
+"""
 
 import itertools
 import math
@@ -20,10 +23,12 @@ from pt_active.inference.documents import (
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.inference.rounds import drawn_by, pool_sizes
 from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
@@ -33,6 +38,50 @@ DIFFERENCE = np.array([1.0, -1.0])
 INCLUSION = np.array([1.0, 0.7, 0.25, 0.5, 0.35])
 OPENING = np.array([0.6, 0.0, 0.35])
 INDPTR = np.array([0, 3, 3, 5])
+
+
+def second_phases(design, indptr):
+    """Each query's outcomes of the second phase: probability and documents."""
+    for a, b in itertools.pairwise(indptr):
+        mine = design.order[(design.order >= a) & (design.order < b)]
+        pi = design.inclusion[mine]
+        if design.nested:
+            chance = -np.diff(np.r_[1.0, pi, 0.0])
+            yield [(chance[n], mine[:n]) for n in range(len(mine) + 1)]
+        else:
+            every = np.array(list(itertools.product([True, False], repeat=len(mine))), dtype=bool)
+            yield [(np.where(taken, pi, 1 - pi).prod(), mine[taken]) for taken in every]
+
+
+def all_outcomes(design, indptr):
+    """Each outcome of both phases: its probability, the number of that of the second phase, and the sample."""
+    sure = [[p] if p in (0, 1) else [1.0, 0.0] for p in design.opening]
+    for group, combination in enumerate(itertools.product(*second_phases(design, indptr))):
+        chance = math.prod(p for p, _ in combination)
+        for opened in np.array(list(itertools.product(*sure))) if chance > 0 else ():
+            both = chance * np.where(opened > 0, design.opening, 1 - design.opening).prod()
+            drawn = np.zeros(indptr[-1], dtype=bool)
+            for came, (_, taken) in zip(opened, combination, strict=True):
+                drawn[taken] = came > 0
+            yield both, group, TwoPhase(design, Sample.once(opened * design.opening), drawn, 0.0)
+
+
+def enumerated(pool, design, mean_of, truth, contrast, share=0.0):
+    """Expectations of an estimate and its variances, and the true variances: first phase, second, together."""
+    chance, groups, fields = [], [], []
+    for p, group, sample in all_outcomes(design, pool.indptr):
+        mean = mean_of(sample)
+        drawn = sample.drawn if mean.ndim == 1 else sample.drawn[:, None]
+        estimate = document_estimate(pool, sample, mean, np.where(drawn, truth, mean), contrast, share)
+        fields.append((estimate.value, estimate.first, estimate.second))
+        chance.append(p)
+        groups.append(group)
+    chance, (value, *parts), groups = np.array(chance), np.array(fields).T, np.unique(groups, return_inverse=True)[1]
+    assert chance.sum() == pytest.approx(1)
+    total = chance @ (value - chance @ value) ** 2
+    mass, of_group = (np.bincount(groups, weights=each) for each in (chance, chance * value))
+    within = chance @ value**2 - of_group**2 @ (1 / mass)
+    return chance @ value, [chance @ part for part in parts], (within, total - within, total)
 
 
 def small_pool(measure, systems, indptr=INDPTR, seed=0):
@@ -74,7 +123,7 @@ CASES = [
 @pytest.mark.parametrize("contrast", CONTRASTS)
 @pytest.mark.parametrize("model", ["useless", "wrong"])
 @pytest.mark.parametrize(("measure", "name", "share"), CASES)
-def test_estimates_are_unbiased_and_so_is_their_variance(enumerated, measure, contrast, model, name, share):
+def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, model, name, share):
     """Also with corrections within queries, of which a share is common."""
     (pool, truth), contrast, design = small_pool(measure, len(contrast)), np.array(contrast), DESIGNS[name]
     means = wrong(pool, truth) if model == "wrong" else np.full(5, 0.3 * pool.form.values.max())
@@ -88,9 +137,7 @@ def test_estimates_are_unbiased_and_so_is_their_variance(enumerated, measure, co
 @pytest.mark.parametrize(
     ("measure", "systems"), [("DCG@2", 1), ("DCG", 2), ("ERR(max_rel=2)", 1), ("ERR(max_rel=2)@2", 1)]
 )
-def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_model_give(
-    enumerated, measure, systems, overhead
-):
+def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_model_give(measure, systems, overhead):
     """``Σ g (1/ψ − 1)`` against the variance of both phases, averaged over all labels."""
     indptr = np.array([0, 3, 4])
     pool, _ = small_pool(measure, systems, indptr)
@@ -143,7 +190,7 @@ def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(meas
 
 
 @pytest.mark.parametrize(("measure", "drawing"), [("DCG", "successive"), ("ERR(max_rel=2)", "depth")])
-def test_regression_is_unbiased(enumerated, measure, drawing, monkeypatch):
+def test_regression_is_unbiased(measure, drawing, monkeypatch):
     """Three queries, each in a fold of its own, whose depths do not depend on each other."""
     monkeypatch.setattr(documents, "MIN_QUERIES_FOR_LINE", 0)
     indptr = np.array([0, 2, 4, 6])
@@ -164,18 +211,6 @@ def test_few_queries_whose_depths_have_a_fixed_cost_together_are_not_corrected()
         nested = replace(sample, design=replace(sample.design, drawing="depth"))
         found = predicted(pool, nested, mean, truth, DIFFERENCE, "regression")
         assert (found == mean).all() == (queries == 8)
-
-
-@pytest.mark.parametrize(("measure", "drawing"), [("ERR(max_rel=2)@2", "depth"), ("DCG@2", "successive")])
-@pytest.mark.parametrize("estimator", ["regression", "difference", "ht"])
-def test_with_everything_drawn_the_value_is_exact(measure, drawing, estimator):
-    pool, truth = small_pool(measure, 2)
-    design = design_of(drawing, np.array([1.0, 0, 1.0]), np.ones(5))
-    sample = TwoPhase(design, Sample.once(design.opening), np.ones(5, dtype=bool), 5.0)
-    mean = predicted(pool, sample, wrong(pool, truth), truth, DIFFERENCE, estimator)
-    found = document_estimate(pool, sample, mean, truth, DIFFERENCE)
-    assert found.value == pytest.approx(pool.weight @ pool.values(truth) @ DIFFERENCE)
-    assert found.standard_error == 0
 
 
 def test_degrees_of_freedom_and_effective_documents():
@@ -234,3 +269,67 @@ def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
     assert gained.mean() > 3 * gained.std() / np.sqrt(200)
     assert corrected.mean() < 0.8 * plain.mean()
     assert abs(surplus.mean()) < 3 * surplus.std() / np.sqrt(200)
+
+
+LABEL = np.array([2, 0, 1, 1, 2, 0])
+REVEALED = DocumentDesign("depth", np.array([1, 2, 0, 4, 3, 5]), OPENING, np.array([0.25, 1.0, 0.7, 0.35, 0.35, 0.2]))
+
+
+def made_up(labels, ranks):
+    """The square of the share of grades that adds up in even ranks, and a jump where no label is 0."""
+    even = (ranks % 2 == 0) & (ranks > 0)
+    share = (labels[:, None, :] * even).sum(axis=2) / (1 + labels.sum(axis=1))[:, None]
+    return share**2 + 5.0 * (labels > 0).all(axis=1)[:, None]
+
+
+def revealed_pool(measure, systems, **form):
+    """Two queries of three documents, and an empty one between."""
+    rng = np.random.default_rng(3)
+    ranks = np.vstack([np.r_[rng.permutation(3) + 1, rng.permutation(3) + 1] for _ in range(systems)])
+    if systems > 1:
+        ranks[1, 2] = 0
+    key = rng.integers(0, 2**63, 6).astype(np.uint64)
+    made = {"evaluate": made_up} if measure == "made up" else {}
+    named = replace(revealed_form(parse_measure("Bpref" if made else measure), 2), **made, **form)
+    return RevealedPool(named, np.array([0, 3, 3, 6]), ranks.astype(np.int32), np.array([0.5, 0.1, 0.4]), key)
+
+
+def beliefs(sure):
+    """float64[6, 3], grade probabilities that are useless at 0, wrong, or wrong without a doubt at 1."""
+    return sure * np.eye(3)[2 - LABEL] + (1 - sure) / 3
+
+
+def check_by_enumeration(pool, sure, contrast, estimator):
+    truth, contrast = np.eye(3)[LABEL], np.array(contrast)
+
+    def mean_of(sample):
+        return predicted(pool, sample, beliefs(sure), truth, contrast, estimator)
+
+    mean, parts, true = enumerated(pool, REVEALED, mean_of, truth, contrast)
+    assert mean == pytest.approx(float(pool.weight @ pool.values(truth) @ contrast), abs=1e-10)
+    np.testing.assert_allclose(parts, true[:2], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "measure", ["nDCG@2", "nDCG(dcg='exp-log2')@2", "nDCG", "AP", "AP(rel=2)@2", "Bpref", "made up"]
+)
+@pytest.mark.parametrize(
+    ("contrast", "sure", "estimator"),
+    [([1.0], 0.8, "difference"), ([0.0, -1.0, 1.0], 0.8, "ht"), ([0.0, -1.0, 1.0], 1.0, "difference")],
+)
+def test_estimates_of_any_measure_are_unbiased_and_so_is_their_variance(measure, contrast, sure, estimator):
+    check_by_enumeration(revealed_pool(measure, len(contrast)), sure, contrast, estimator)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@2", "AP", "made up"])
+@pytest.mark.parametrize(("leniency", "samples"), [(0.0, 1), (0.0, 7), (1.0, 1), (3.0, 30)])
+def test_one_label_vector_and_any_leniency_are_unbiased_too(measure, leniency, samples):
+    pool = revealed_pool(measure, 2, leniency=leniency, samples=samples)
+    check_by_enumeration(pool, 0.0, DIFFERENCE, "regression")
+
+
+def test_what_is_kept_of_one_document_is_not_taken_for_another_answer():
+    """The steps of one label of grade 0 and the simulated steps have all numbers in common that they depend on."""
+    pool, order, belief = revealed_pool("nDCG@2", 2), REVEALED.order[:1], beliefs(0.0)
+    simulated, labels = pool.simulated(order, belief), np.eye(3)[np.zeros(6, dtype=int)]
+    assert pool.steps(order, belief, labels).shape == simulated.shape[1:] == pool.ranks.shape

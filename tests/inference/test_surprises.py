@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from pt_active.inference.documents import cautious_variance, document_estimate
 from pt_active.inference.surprises import recalibration, single_shares, surprises
+from pt_active.relevance import _class_kernels as kernels
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling import surprises as drawing
@@ -63,6 +65,30 @@ def every_labelling(pool, query, classes):
         whole = np.eye(3)[np.tile(grade_of[levels], 2)]
         values.append(pool.values(whole)[query])
     return every, np.array(values)
+
+
+def test_classes_lie_around_the_posterior_of_their_query_and_have_the_weights_of_the_prior():
+    rng, indptr, deviation = np.random.default_rng(4), np.array([0, 3, 8]), np.array([1.0, 0.6, 0.4])
+    logits = -np.sort(-rng.normal(size=(8, 2)), axis=1)
+    covariate, level = rng.normal(size=8), np.array([2, -1, 0, 1, 1, 2, -1, 0])
+    wide, points = rng.normal(size=(9, 3)), rng.normal(size=(5, 3))
+    found = np.zeros((2, 5, 3)), np.zeros((2, 5))
+    kernels.place_classes(
+        indptr, (None, None, logits, covariate, level, None, None, None), wide, points, deviation, found
+    )
+    moved = SimpleNamespace(logits=logits, slope_covariate=covariate)
+    floor = np.diag((kernels.FLOOR**2 + kernels.LEAST_FLOOR**2) * deviation**2)
+    for x, (shifts, logs) in enumerate(zip(*found, strict=True)):
+        known = indptr[x] + np.flatnonzero(level[indptr[x] : indptr[x + 1]] >= 0)
+        weight = stats.norm(scale=deviation).pdf(wide).prod(axis=1)
+        weight /= stats.norm(scale=kernels.WIDE * deviation).pdf(wide).prod(axis=1)
+        chances = class_chances_of(moved, known, wide)
+        weight *= chances[:, np.arange(len(known)), level[known]].prod(axis=1)
+        spread = np.cov(wide.T, aweights=weight, ddof=0) + floor
+        placed = np.average(wide, axis=0, weights=weight) + kernels.BROADER * points @ np.linalg.cholesky(spread).T
+        assert shifts == pytest.approx(placed, rel=1e-9)
+        prior = stats.norm(scale=deviation).logpdf(placed).sum(axis=1) - stats.norm.logpdf(points).sum(axis=1)
+        assert logs - logs.max() == pytest.approx(prior - prior.max(), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -1,5 +1,6 @@
 """Bets against enumeration of all orders of small pools, and hostile populations by simulation."""
 
+from dataclasses import replace
 from itertools import chain, combinations, pairwise, permutations, product
 
 import numpy as np
@@ -236,3 +237,97 @@ def test_holm_rejects_what_the_tests_of_all_sets_reject(values):
     brute = [min(evidence[list(s)].max() / len(s) for s in sets if h in s) for h in places]
     np.testing.assert_allclose(holm(evidence), brute, rtol=1e-12)
     np.testing.assert_array_equal(holm(np.stack([evidence, evidence[::-1]]))[1][::-1], holm(evidence))
+
+
+# --- labels that are not there, although later ones are: nothing is proved that all labels would not prove ------------
+
+FEW = Stakes(np.array([0.1, 0.6, 3.0]), np.array([0.4, 0.4, 0.2]))
+
+
+def population(seed):
+    rng = np.random.default_rng(seed)
+    low, high = -rng.random(7) * [1, 1, 5, 1, 0, 1, 1], rng.random(7)
+    mean, variance = rng.uniform(low, high), rng.random(7) * 0.3
+    return Units(rng.uniform(0.2, 3, 7), mean, variance, low, high)
+
+
+def lacking(units, contribution, gone, narrow, draws):
+    """The draws if some units are not judged, and their bounds, which shrink so far towards the contribution."""
+    away = np.isin(np.arange(7), gone)
+    ends = np.stack([end + narrow * (contribution - end) for end in (units.low, units.high)])
+    least, most = np.where(away, ends, contribution)
+    filled = np.where(away, np.clip(units.mean, least, most), contribution)
+    return units.judged(filled, draws, least, most), ends[:, gone]
+
+
+def completed(units, contribution, gone, labels, draws=7):
+    """The draws if all units are judged, and what all of them contribute."""
+    filled = contribution.copy()
+    filled[gone] = labels
+    return units.judged(filled, draws), float(filled.sum())
+
+
+@settings(max_examples=20)
+@given(
+    units=st.builds(population, st.integers(0, 10**6)),
+    seed=st.integers(0, 10**6),
+    gone=st.lists(st.integers(0, 6), min_size=1, max_size=2, unique=True),
+    narrow=st.floats(0, 1),
+    truth=st.floats(-4, 2),
+    number=st.integers(1, 7),
+)
+def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, gone, narrow, truth, number):
+    """Labels are at the bounds of their units or between them, and gaps at all combinations of ends, mean and more."""
+    rng = np.random.default_rng(seed)
+    share = np.where(rng.random(7) < 0.4, rng.integers(0, 2, 7), rng.random(7))
+    contribution = units.low + share * (units.high - units.low)
+    some, ends = lacking(units, contribution, gone, narrow, number)
+    inside = np.clip(units.mean[gone], *ends), rng.uniform(*np.sort(ends, axis=0))
+    low, high = interval(some, FEW, 0.3)
+    for labels in product(*zip(*ends, *inside, strict=True)):
+        full, total = completed(units, contribution, gone, labels, number)
+        for known, whole in ((some, full), (some.mirrored, full.mirrored)):
+            assert (log_capital(known, FEW, truth) <= log_capital(whole, FEW, truth) + 1e-6).all()
+        if any(excluded(side, FEW, r, 0.15) >= 0 for side, r in ((full, total), (full.mirrored, -total))):
+            continue  # The bets with all labels are wrong here, as they may be, and the labels alone make the interval.
+        least, most = interval(full, FEW, 0.3)
+        # Ends are found to this distance, and err to the outside.
+        close = 1e-4 * max(full.estimate()[1], float(full.most.min() - full.least.max())) + 1e-9
+        assert low - close <= least <= most <= high + close
+
+
+@pytest.mark.parametrize("narrow", [0.0, 0.6])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_least_and_the_largest_square_are_those_of_all_completions(seed, narrow):
+    """A unit whose label may be what the model expects has no error there: the least square is 0, and no more."""
+    units, rng, held = population(seed), np.random.default_rng(seed), 0
+    contribution = rng.uniform(units.low, units.high)
+    for gone in map(list, combinations(range(7), 2)):
+        some, ends = lacking(units, contribution, gone, narrow, 7)
+        every = [completed(units, contribution, gone, labels)[0] for labels in product(*ends.T)]
+        errors = [whole.value - whole.base[:-1] for whole in every]  # linear in labels
+        low, high = np.min(errors, axis=0), np.max(errors, axis=0)
+        least, most = some.squares
+        closest = np.where((low < 0) & (high > 0), 0.0, np.minimum(low**2, high**2))
+        np.testing.assert_allclose(least, closest, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(most, np.maximum(low**2, high**2), rtol=1e-9, atol=1e-12)
+        held += int(((least < 1e-12) & (most > 1e-3)).sum())
+    assert held > 0
+
+
+def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error():
+    units = population(3)
+    contribution = np.random.default_rng(3).uniform(units.low, units.high)
+    some, _ = lacking(units, contribution, [2], 0.0, 7)
+    whole, _ = completed(units, contribution, [2], units.mean[2])
+    weight = np.where(np.arange(7) == 2, 0.0, 1 / whole.expected)
+    weight /= weight.sum()
+    value, error = some.estimate()
+    assert value == pytest.approx(float(weight @ whole.value))
+    # What the third draw makes known moves the fourth and all after it.
+    own = weight[3:].sum() ** 2 * min(units.variance[2], (units.high[2] - units.low[2]) ** 2 / 4)
+    assert error**2 == pytest.approx(some.trust[-1] * (1 / (1 / whole.expected)[np.arange(7) != 2].sum() + own))
+    assert some.trust[-1] == pytest.approx((20 + ((whole.value - whole.base[:-1]) ** 2 / whole.expected).sum()) / 26)
+    as_expected = {"low": some.value, "high": some.value, "base_low": some.base, "base_high": some.base}
+    judged = replace(some, worst=whole.worst, best=whole.best, **as_expected)
+    np.testing.assert_allclose(log_capital(judged, FEW, 0.1)[:-1], log_capital(whole, FEW, 0.1)[:-1])
