@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from samples import pool_scores
 
+from pt_active.inference.estimators import estimators_of
 from pt_active.inference.ratios import (
     Domain,
     Scores,
@@ -105,6 +106,15 @@ def test_the_known_zero_counts_with_its_known_share(estimator):
     assert found.value == pytest.approx(share * alone.value, abs=1e-12)
     assert found.standard_error == pytest.approx(share * alone.standard_error, abs=1e-12)
     assert found.degrees_of_freedom == pytest.approx(alone.degrees_of_freedom)
+
+
+@pytest.mark.parametrize("estimator", estimators_of("pair"))
+def test_a_census_is_exact(estimator):
+    rng = np.random.default_rng(5)
+    scores, (everything, p) = [random_scores(rng, 12) for _ in range(2)], without(np.ones(12), np.ones(12))
+    first, second = (s.numerator.sum() / s.weight.sum() for s in scores)
+    for some, expected in ((scores[:1], first), (scores, first - second)):
+        assert ratio_estimate(some, everything, p, estimator).value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("estimator", "number"), [("regression", 2), ("snis", 1), ("difference", 1)])

@@ -1,5 +1,7 @@
 """Graded-relevance models: features, fits, PyTerrier's conventions, and reports."""
 
+import gzip
+import warnings
 from functools import cache
 
 import numpy as np
@@ -23,9 +25,12 @@ from pt_active import (
     PriorGrades,
     UniformGrades,
 )
+from pt_active.demo.collection import demo_collection
 from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import best_rank, document_features, run_features
+from pt_active.relevance.grades.judges import judge_table, mean_of_judges
+from pt_active.relevance.grades.report import folds_of, out_of_fold
 
 G = 3
 COLUMNS = [f"grade_{g}" for g in range(G + 1)]
@@ -87,11 +92,6 @@ def fitted_to(name, run, qrels):
     return model if name == "uniform" else model.fit(run, qrels)
 
 
-def of_pairs(graded):
-    """The grades sorted by pair, so that frames with different row orders can be compared."""
-    return graded.sort_values(["qid", "docno"])[COLUMNS].to_numpy()
-
-
 def test_the_gradient_of_the_ordered_logit():
     rng = np.random.default_rng(1)
     rest = *proportional_odds(rng, 200), 0.3
@@ -118,6 +118,7 @@ def test_probabilities_of_the_ordered_logit_are_those_of_the_definition():
 
 
 def test_band_marginals_by_counting():
+    """Documents without a label count in the ranks of the others, and a band without a label has all shares."""
     rng = np.random.default_rng(7)
     ranks, labels = rng.integers(0, 30, 200), rng.integers(0, 3, 200)
     frame = pd.DataFrame({"qid": "1", "docno": [f"d{z}" for z in range(200)], "rank_a": ranks - 1})
@@ -128,14 +129,9 @@ def test_band_marginals_by_counting():
         counts = np.bincount(labels[inside], minlength=4)
         assert_allclose(model.band_grades_[band], (counts + 2.5 * overall) / (counts.sum() + 2.5))
         assert_array_equal(graded[inside], rounded_grades(model.band_grades_[np.full(inside.sum(), band)]))
-
-
-def test_documents_without_a_label_count_in_the_ranks_of_the_others():
     run = pd.DataFrame({"qid": "1", "docno": list("abc"), "score": [3.0, 2.0, 1.0]})
-    labels = run[["qid", "docno"]].assign(label=[1, 0, 1]).drop(index=1)
-    model = PriorGrades(1, bands=(1, 2), smoothing=1e-9).fit(run, labels)
-    overall = np.array([0.5, 2.5]) / 3  # of a band without a label
-    assert_allclose(model.band_grades_, [[0, 1], overall, [0, 1]], atol=1e-8)
+    model = PriorGrades(1, bands=(1, 2), smoothing=1e-9).fit(run, run.assign(label=[1, 0, 1]).drop(index=1))
+    assert_allclose(model.band_grades_, [[0, 1], [0.5 / 3, 2.5 / 3], [0, 1]], atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["classifier", "regressor"])
@@ -158,8 +154,7 @@ def test_features_by_hand():
     assert_allclose(run_features(frame), want)
     assert_array_equal(best_rank(frame), [1, 1, 4, 1])
     nowhere = frame.assign(rank_x=-1, rank_y=-1)
-    assert not run_features(nowhere).any()
-    assert not best_rank(nowhere).any()
+    assert not run_features(nowhere).any() | best_rank(nowhere).any()
 
 
 @pytest.mark.parametrize(
@@ -192,7 +187,7 @@ def test_given_features_need_no_scores():
 def test_properties(name, seed, union):
     """Probabilities that the order of rows does not change, in place of former ones; all else stays."""
     run, qrels = judged_run(seed, queries=4, documents=8)
-    model = fitted_to(name, run, qrels)
+    model, pair = fitted_to(name, run, qrels), ["qid", "docno"]
     plain = (union_of(run, seed) if union else run).assign(text="x").set_index(np.arange(len(run))[::-1] * 3)
     frame = plain.assign(grade_0=0.5, grade_9=0.5)
     before = frame.copy(deep=True)
@@ -205,20 +200,20 @@ def test_properties(name, seed, union):
     assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
     order = np.random.default_rng(seed).permutation(len(run))
     again = fitted_to(name, run.iloc[order], qrels.iloc[::-1]).transform(plain.iloc[order])
-    assert_array_equal(of_pairs(again), of_pairs(graded))
+    assert_array_equal(again.sort_values(pair)[COLUMNS], graded.sort_values(pair)[COLUMNS])
 
 
 @pytest.mark.parametrize("name", FITTED)
 def test_a_pipeline_fits_it_and_ends_in_it(name):
     """Its arguments are not changed, and it must be fitted."""
-    topics = pd.DataFrame({"qid": RUN["qid"].unique(), "query": "words"})
+    topics = RUN[["qid"]].drop_duplicates().assign(query="words")
     model, fresh = MODELS[name](), MODELS[name]()
     pipeline = pt.Transformer.from_df(RUN) >> model
     if "judge" not in name:
         with pytest.raises(RuntimeError, match="has not been fitted: call fit"):
             pipeline(topics)
     pipeline.fit(topics, QRELS, topics, QRELS)
-    assert_array_equal(of_pairs(pipeline(topics)), of_pairs(fitted(name).transform(RUN)))
+    assert_array_equal(pipeline(topics)[COLUMNS], fitted(name).transform(RUN)[COLUMNS])
     kept = {key: value for key, value in vars(fresh).items() if key not in ("judge", "models")}
     assert {key: vars(model)[key] for key in kept} == kept
 
@@ -343,3 +338,107 @@ UNIFORM = UniformGrades(G).transform(RUN)
 def test_reports_that_are_refused(graded, qrels, message):
     with pytest.raises(ValueError, match=message):
         GradeReport.of(graded, qrels)
+
+
+# --- judges ---------------------------------------------------------------------------------------------------------
+
+PAIRS = pd.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "a"]})
+NEAR = np.array([[1, 0.4, 0.16], [0.4, 1, 0.4], [0.16, 0.4, 1]]) / np.array([[1.56], [1.8], [1.56]])
+
+
+def test_votes_of_a_frame_are_shares():
+    table = judge_table(PAIRS.astype({"qid": int}).assign(votes_0=[3, 0, 0.2], votes_1=[1, 5, 0.8]))
+    assert table[["qid", "docno"]].equals(PAIRS)
+    assert_allclose(table[[0, 1]], [[0.75, 0.25], [0, 1], [0.2, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "want"),
+    [
+        ("labels.csv", "qid,docno,label,model\n1,a,1,gpt\n1,b,0,gpt\n", [["1", "a", 0, 1], ["1", "b", 1, 0]]),
+        ("votes.tsv.gz", "qid\tdocno\tvotes_0\tvotes_1\n1\ta\t1\t3\n", [["1", "a", 0.25, 0.75]]),
+        ("llm.qrels", "1 0 a 1\n1 0 b 0\n", [["1", "a", 0, 1], ["1", "b", 1, 0]]),
+    ],
+)
+def test_files(name, text, want, tmp_path):
+    content = text.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    assert judge_table(str(tmp_path / name)).to_numpy().tolist() == want
+
+
+def check(model, want):
+    grades = model.transform(PAIRS)[["grade_0", "grade_1", "grade_2"]]
+    assert_allclose(grades, rounded_grades(want), rtol=1e-9)
+
+
+def test_grades_without_labels_of_people():
+    """A judge may have fewer grades than people, or more; a pair that it left out is like those that it has."""
+    one, other = PAIRS.assign(label=[0, 2, 1]), PAIRS.assign(label=[1, 1, 1])
+    check(JudgeGrades(PAIRS.assign(label=[0, 3, 1]), 2), NEAR[[0, 2, 1]])
+    check(mean_of_judges({"one": one, "other": other}, 2), (NEAR[[0, 2, 1]] + NEAR[[1, 1, 1]]) / 2)
+    votes = PAIRS.assign(votes_0=[3, 0, 1], votes_1=[1, 4, 3])
+    check(JudgeGrades(votes, 2), np.array([[3, 1], [0, 4], [1, 3]]) / 4 @ NEAR[:2])
+    check(JudgeGrades(one.head(2), 2), np.vstack([NEAR[[0, 2]], NEAR[[0, 2]].mean(axis=0)]))
+    with pytest.warns(UserWarning, match="the judge saw no document"):
+        JudgeGrades(one.head(2).assign(qid="9"), 2).transform(PAIRS)
+
+
+def test_labels_say_how_far_the_judge_is_trusted():
+    people = pd.DataFrame({"qid": "1", "docno": [f"d{z}" for z in range(40)], "label": np.arange(40) % 3})
+    model = JudgeGrades(people.assign(label=np.arange(40) % 4 % 3), 2).fit(people[["qid", "docno"]], people)
+    assert model.agreement_ == pytest.approx((np.arange(40) % 3 == np.arange(40) % 4 % 3).mean())
+    assert f"it agrees with {model.agreement_:.0%} of them" in model.described()
+
+
+# --- few labels, and queries that a model has not seen --------------------------------------------------------------
+
+PAST = demo_collection(queries=60)
+JUDGED = PAST.past_run.merge(PAST.past_qrels, on=["qid", "docno"])
+RELEVANT = PAST.past_qrels[PAST.past_qrels["label"] > 1]
+TOP = JUDGED[JUDGED.groupby("qid")["score"].rank(ascending=False) <= 10][["qid", "docno", "label"]]
+
+
+@pytest.mark.parametrize(("qrels", "unjudged"), [(TOP, None), (RELEVANT, "missing"), (RELEVANT, "nonrelevant")])
+def test_labels_down_to_rank_10_and_a_policy_for_the_rest_say_nothing(qrels, unjudged):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OrderedLogitGrades(3).fit(PAST.past_run, qrels, unjudged=unjudged)
+        JudgeGrades(PAST.past_qrels, 3).fit(PAST.past_qrels[["qid", "docno"]], PAST.past_qrels)
+
+
+def test_few_labels_have_a_warning_and_positives_with_the_rest_nonrelevant_are_all_labels():
+    wanted = r"only \d+ of 200 documents down to rank 10 of the training run are judged.* nonrelevant or missing"
+    with pytest.warns(UserWarning, match=wanted):
+        OrderedLogitGrades(3).fit(PAST.past_run, RELEVANT)
+    with pytest.raises(ValueError, match="unknown unjudged 'no'; it is one of missing, nonrelevant"):
+        OrderedLogitGrades(3).fit(PAST.past_run, PAST.past_qrels, unjudged="no")
+    positive = PAST.past_qrels[PAST.past_qrels["label"] > 0]
+    got = OrderedLogitGrades(3).fit(PAST.past_run, positive, unjudged="nonrelevant").transform(PAST.past_run)
+    whole = OrderedLogitGrades(3).fit(PAST.past_run, PAST.past_qrels).transform(PAST.past_run)
+    assert_frame_equal(got, whole)
+
+
+def test_out_of_fold_by_hand():
+    """All documents of a query are in one fold, and each is graded once."""
+    labels, qid = JUDGED["label"].to_numpy(), JUDGED["qid"].to_numpy(dtype=object)
+    got, tested = out_of_fold(PriorGrades(3), JUDGED, labels), np.zeros(len(qid), dtype=int)
+    for train, test in folds_of(qid):
+        assert not set(qid[train]) & set(qid[test])
+        tested += test
+        model = PriorGrades(3).fit(JUDGED[train], JUDGED[train][["qid", "docno", "label"]])
+        assert_array_equal(got[test], model.transform(JUDGED[test]).filter(like="grade_"))
+    assert (tested == 1).all()
+
+
+class _WrongSigned(OrderedLogitGrades):
+    def _predict(self, frame):
+        return super()._predict(frame)[:, ::-1]
+
+
+def test_the_report_of_a_good_model_and_of_a_wrong_signed_one():
+    good, wrong = (
+        GradeReport.cross_validated(kind(3), PAST.past_run, PAST.past_qrels)
+        for kind in (OrderedLogitGrades, _WrongSigned)
+    )
+    assert good.n_unjudged == 0
+    assert wrong.likelihood < good.likelihood
