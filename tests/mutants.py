@@ -62,13 +62,13 @@ cascade moments: a reader who goes on says nothing of the document [test_moments
     given[place] = (first - second) / (1.0 - first) => given[place] = first
 cascade moments: every rank is reached [test_moments]
     covariance += reach * weights => covariance += weights
-bounds: a difference of equal rankings is not 0 [test_bounds]
+bounds: a difference of equal rankings is not 0 [test_moments]
     return low * differ, high * differ => return low, high
-bounds: the last rank that counts is not compared [test_bounds]
+bounds: the last rank that counts is not compared [test_moments]
     ranks[involved] > depth => ranks[involved] >= depth
-bounds: a positive weight for the smallest value [test_bounds]
+bounds: a positive weight for the smallest value [test_moments]
     ends = low * contrast, high * contrast => ends = low * np.abs(contrast), high * np.abs(contrast)
-bounds: the least of a sum by the best grades [test_bounds]
+bounds: the least of a sum by the best grades [test_moments]
     return np.minimum(*ends), np.maximum(*ends) => return np.maximum(*ends), np.minimum(*ends)
 nDCG: ideal ranking beyond the cutoff [test_moments]
     min(count[grade], cutoff - place) => count[grade]

@@ -1,4 +1,4 @@
-"""Moments of measures compared with enumeration of all label vectors and with `ir_measures`."""
+"""Moments and bounds of measures: by enumeration of all label vectors, and with `ir_measures`."""
 
 import itertools
 import math
@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ir_measures import Qrel, ScoredDoc
 
+from pt_active.relevance.bounds import UNIT_MEASURES, contrast_bounds
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import evaluator, label_moments
 
@@ -57,20 +59,16 @@ def enumerated_moments(values_of, grades):
     return mean, np.tensordot(chance, products, 1), np.tensordot(chance, products**2, 1)
 
 
-def random_grades(rng, documents, max_grade):
-    return rng.dirichlet(np.full(max_grade + 1, 0.7), size=documents)
-
-
-def random_ranks(rng, systems, documents, longest):
-    """Partially overlapping rankings."""
+def random_query(rng, systems, documents, longest, max_grade):
+    """Partially overlapping rankings, and grades."""
     ranks, length = np.zeros((systems, documents), dtype=np.int32), min(longest, documents)
     for rank in ranks:
         rank[rng.permutation(documents)[:length]] = np.arange(1, length + 1)
-    return ranks
+    return ranks, rng.dirichlet(np.full(max_grade + 1, 0.7), size=documents)
 
 
-def one_query(ranks):
-    return np.array([0, ranks.shape[1]], dtype=np.int64)
+def moments_of(name, ranks, grades, **settings):
+    return label_moments(parse_measure(name), np.array([0, ranks.shape[1]]), ranks, grades, **settings)
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)
@@ -78,7 +76,7 @@ def one_query(ranks):
 def test_moments_equal_enumeration(name, overlap):
     """Also where all or some grades are certain: κ = 0 and κ = 1, where nothing may be divided by 1 − κ."""
     ranks = np.array(OVERLAPS[overlap], dtype=np.int32)
-    uncertain = random_grades(np.random.default_rng(5), ranks.shape[1], 3)
+    uncertain = np.random.default_rng(5).dirichlet(np.full(4, 0.7), size=ranks.shape[1])
     one_certain = uncertain.copy()
     one_certain[0] = [0, 0, 0.25, 0.75]
     certain = (np.eye(4)[np.resize(labels, len(uncertain))] for labels in ([0], [3], [2, 0, 3, 1]))
@@ -88,32 +86,29 @@ def test_moments_equal_enumeration(name, overlap):
         return np.array([[DEFINITIONS[name](each) for each in row] for row in ranked], dtype=float)
 
     for grades in (uncertain, one_certain, *certain):
-        moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades)
+        moments = moments_of(name, ranks, grades)
         mean, covariance, _ = enumerated_moments(values_of, grades)
         np.testing.assert_allclose(moments.mean[0], mean, rtol=0, atol=1e-12)
         np.testing.assert_allclose(moments.covariance[0], covariance, rtol=0, atol=1e-12)
         assert moments.monte_carlo_error is None
 
 
-EXACT = st.sampled_from(["DCG@3", "P(rel=2)@3", "ERR(max_rel=5)@3", "ERR(max_rel=4)", "RR(rel=2)"])
-SEEDS = st.integers(0, 2**32 - 1)
-
-
 @settings(max_examples=20, deadline=None)
-@given(EXACT, SEEDS)
+@given(
+    st.sampled_from(["DCG@3", "P(rel=2)@3", "ERR(max_rel=5)@3", "ERR(max_rel=4)", "RR(rel=2)"]),
+    st.integers(0, 2**32 - 1),
+)
 def test_the_order_of_documents_queries_and_systems_does_not_matter(name, seed):
-    rng, measure = np.random.default_rng(seed), parse_measure(name)
+    rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
-    ranks, grades = random_ranks(rng, 3, n, int(rng.integers(1, n + 1))), random_grades(rng, n, 4)
-    moments = label_moments(measure, one_query(ranks), ranks, grades)
-    order, systems = rng.permutation(n), rng.permutation(3).tolist()
+    ranks, grades = random_query(rng, 3, n, int(rng.integers(1, n + 1)), 4)
+    moments, order, systems = moments_of(name, ranks, grades), rng.permutation(n), rng.permutation(3)
     shuffled = np.ascontiguousarray(ranks[systems][:, order])
     twice = np.array([0, n, 2 * n]), np.hstack([shuffled] * 2), np.vstack([grades[order]] * 2)
-    other = label_moments(measure, *twice)
+    other, covariance = label_moments(parse_measure(name), *twice), moments.covariance[0]
     for x in (0, 1):
         np.testing.assert_allclose(other.mean[x], moments.mean[0, systems], atol=1e-13)
-        np.testing.assert_allclose(other.covariance[x], moments.covariance[0][np.ix_(systems, systems)], atol=1e-13)
-    covariance = moments.covariance[0]
+        np.testing.assert_allclose(other.covariance[x], covariance[np.ix_(systems, systems)], atol=1e-13)
     np.testing.assert_array_equal(covariance, covariance.T)
     assert np.linalg.eigvalsh(covariance).min() >= -1e-12
 
@@ -135,10 +130,9 @@ GENERIC = ["Bpref(rel=2)", "Success@2", "Rprec", "SetF"]
 
 @pytest.mark.parametrize("name", [*COMPILED, *WITH_GAINS, *GENERIC], ids=str)
 def test_measures_of_label_matrices_equal_ir_measures(name):
-    rng = np.random.default_rng(14)
-    measure = parse_measure(name)
+    rng, measure = np.random.default_rng(14), parse_measure(name)
     for documents, longest in [(1, 1), (5, 3), (30, 20)]:
-        ranks = random_ranks(rng, 2, documents, longest)
+        ranks, _ = random_query(rng, 2, documents, longest, 1)
         labels = rng.choice(5, size=(12, documents), p=[0.5, 0.2, 0.15, 0.1, 0.05])
         labels[0] = 0
         labels[1] = 4
@@ -150,12 +144,12 @@ def test_measures_of_label_matrices_equal_ir_measures(name):
 @pytest.mark.parametrize("name", ["nDCG@3", "AP"])
 def test_monte_carlo_moments_are_within_their_error_of_enumeration(name):
     """Mean within 4 reported standard errors; covariance within 4 of its own, from enumerated fourth moments."""
-    rng = np.random.default_rng(21)
-    samples, measure = 4000, parse_measure(name)
+    rng, samples = np.random.default_rng(21), 4000
     for query in range(3):
-        ranks, grades = random_ranks(rng, 2, 6, 4), random_grades(rng, 6, 3)
-        moments = label_moments(measure, one_query(ranks), ranks, grades, samples=samples, seed=query)
-        mean, covariance, fourth = enumerated_moments(partial(evaluator(measure, 3), ranks=ranks), grades)
+        ranks, grades = random_query(rng, 2, 6, 4, 3)
+        moments = moments_of(name, ranks, grades, samples=samples, seed=query)
+        values_of = partial(evaluator(parse_measure(name), 3), ranks=ranks)
+        mean, covariance, fourth = enumerated_moments(values_of, grades)
         spread = np.sqrt((fourth - covariance**2) / samples)
         assert (abs(moments.mean[0] - mean) <= 4 * moments.monte_carlo_error[0]).all()
         assert (abs(moments.covariance[0] - covariance) <= 4 * spread).all()
@@ -163,6 +157,89 @@ def test_monte_carlo_moments_are_within_their_error_of_enumeration(name):
 
 
 def test_one_label_vector_is_too_few():
-    ranks = np.array([[1]], dtype=np.int32)
     with pytest.raises(ValueError, match="at least 2 label vectors"):
-        label_moments(parse_measure("nDCG"), one_query(ranks), ranks, np.eye(2)[[0]], samples=1)
+        moments_of("nDCG", np.array([[1]], dtype=np.int32), np.eye(2)[[0]], samples=1)
+
+
+ADDITIVE = ("DCG", "P(rel=4)@2", "RBP(p=0.7,rel=2)")
+CASCADE = ("ERR(max_rel=4)@3", "RR", "RR(rel=3)@2")
+CONTRASTS = np.array([[1, 0, 0], [-2, 0, 0], [1, -1, 0], [0, -1, 1], [1, -0.5, -0.5], [0.3, 0.3, 0.3]])
+INDPTR = np.array([0, 5, 5, 9])
+RANKS = np.array(
+    [[1, 2, 3, 4, 5, 2, 1, 0, 3], [3, 0, 2, 1, 0, 1, 2, 3, 0], [1, 2, 4, 3, 0, 2, 1, 3, 0]], dtype=np.int32
+)
+"""Three rankers of two queries, with an empty query between; the first and the last agree on the first two ranks."""
+
+
+def bounds(name, *contrast):
+    return contrast_bounds(parse_measure(name), INDPTR, RANKS, 2, np.array(contrast))
+
+
+@pytest.mark.parametrize("name", [*ADDITIVE, *CASCADE])
+def test_bounds_hold_all_values(name):
+    """They are exact for additive measures, and for cascade measures of one ranker."""
+    values = []
+    for start, end in itertools.pairwise(INDPTR):
+        labels = np.array(list(itertools.product(range(3), repeat=end - start)), dtype=int)
+        values.append(evaluator(parse_measure(name), 2)(labels, RANKS[:, start:end]))
+    for contrast in CONTRASTS:
+        low, high = bounds(name, *contrast)
+        least, most = (np.array([each(value @ contrast) for value in values]) for each in (np.min, np.max))
+        assert (low <= least + 1e-12).all()
+        assert (high >= most - 1e-12).all()
+        if name in ADDITIVE or np.count_nonzero(contrast) == 1:
+            np.testing.assert_allclose([low, high], [least, most], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "contrast", "low", "high"),
+    [
+        ("RR@2", [0.0, -1.0, 1.0], [-1, 0, -1], [1, 0, 1]),  # A pair of cascade measures is bounded by its rankers.
+        *((name, [1.0, -0.5, 0.25], [-0.5] * 3, [1.25] * 3) for name in ("nDCG@10", "AP", "P(judged_only=True)@3")),
+    ],
+)
+def test_a_contrast_is_bounded_by_its_weights(name, contrast, low, high):
+    np.testing.assert_allclose(bounds(name, *contrast), [low, high])
+
+
+@pytest.mark.parametrize("name", ["DCG", "RR"])
+def test_rankings_that_agree_above_the_cutoff_differ_by_nothing(name):
+    """A weighted sum of equal rankings is not a difference."""
+    np.testing.assert_array_equal(bounds(f"{name}@2", 1.0, 0.0, -1.0), 0)
+    assert (bounds(f"{name}@3", 1.0, 0.0, -1.0)[1][[0, 2]] > 0).all()
+    one, both = bounds(f"{name}@2", 1.0, 0.0, 0.0)[1], bounds(f"{name}@2", 1.0, 0.0, 1.0)[1]
+    np.testing.assert_allclose(both[[0, 2]], 2 * one[[0, 2]])
+    assert (one[[0, 2]] > 0).all()
+
+
+@pytest.mark.parametrize("name", ["NumRet", "INSQ", "alpha_nDCG@10"])
+def test_measures_without_known_bounds_raise(name):
+    measure = ir_measures.parse_measure(name)
+    with pytest.raises(ValueError, match=f"{measure.NAME}.*no known bounds.*nDCG"):
+        contrast_bounds(measure, INDPTR, RANKS, 2, np.array([1.0, 0.0, 0.0]))
+
+
+WITH_PARAMETERS = (
+    *("AP", "AP@3", "AP(rel=2)", "AP(judged_only=True)", "Bpref", "Compat", "Compat(p=0.5)", "Compat(normalize=False)"),
+    *("infAP", "IPrec@0.1", "IPrec@0.8", "Judged", "Judged@3", "nDCG", "nDCG@3", "nDCG(judged_only=True)@3", "P@3"),
+    *("P(judged_only=True)@3", "R@3", "RBP", "RBP(rel=1,p=0.3)", "Rprec", "RR", "RR@2", "SetAP", "SetF"),
+    *("SetF(beta=2.0)", "SetP", "SetP(relative=True)", "SetR", "SetRelP", "Success@3"),
+)
+
+
+def test_listed_measures_lie_between_0_and_1_for_random_labels_and_for_the_best_and_the_worst_order():
+    rng, qrels, run = np.random.default_rng(0), [], []
+    for number in range(50):
+        query, labels = f"q{number}", rng.integers(0, number % 5 + 1, 9)
+        scores = (-1.0) ** number * labels if number < 5 else rng.random(9)
+        judged, found = rng.random(9) < 0.8, (rng.random(9) < 0.7) | (number < 5)
+        judged[0] = found[1] = True
+        qrels += [Qrel(query, f"d{z}", int(labels[z])) for z in np.flatnonzero(judged)]
+        run += [ScoredDoc(query, f"d{z}", scores[z]) for z in np.flatnonzero(found)]
+    seen = {}
+    for metric in ir_measures.iter_calc(map(ir_measures.parse_measure, WITH_PARAMETERS), qrels, run):
+        seen.setdefault(str(metric.measure.NAME), []).append(metric.value)
+    assert set(seen) == set(UNIT_MEASURES)
+    for values in seen.values():
+        assert min(values) >= 0
+        assert 0.5 < max(values) <= 1 + 1e-9
