@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.estimators import (
-    ESTIMATORS,
-    Controls,
-    effective_size,
-    regression,
-    snis,
-)
+from pt_active.inference.estimators import ESTIMATORS, Controls, effective_size, regression, snis
 from pt_active.inference.intervals import interval, score_interval, score_statistic
 from pt_active.inference.significance import corrected_pvalues, two_sided_pvalue
 from pt_active.sampling.sample import Sample

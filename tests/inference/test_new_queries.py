@@ -1,11 +1,10 @@
 """Error and degrees of freedom for queries like those of the pool [theory 16]."""
 
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 from scipy import stats
 

@@ -5,16 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.metrics import fbeta_score, precision_score, recall_score
+from sklearn.metrics import accuracy_score, f1_score, mean_squared_error, precision_score, recall_score
 
 from pt_active.relevance.introspection import gaussian_introspection, introspection, label_tables
-from pt_active.relevance.losses import (
-    MIN_PROBABILITY,
-    CrossEntropy,
-    described,
-    from_description,
-    label_table,
-)
+from pt_active.relevance.losses import MIN_PROBABILITY, CrossEntropy, described, from_description, label_table
 from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
 from pt_active.rounds import AUC
 
@@ -23,32 +17,27 @@ LOSS_LIST = [ZeroOne(), Accuracy(), Squared(), COSTS, Precision(), Recall(rel=2)
 
 
 def labelled(seed, n=60, k=1):
+    """Grades that k predictors say, float64[n, k], and labels."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, 3, (n, k)).astype(float), rng.integers(0, 3, n).astype(float)
 
 
-def risk(loss, prediction, label):
-    u, w = loss.terms(prediction, label)
-    return u.sum() / w.sum()
+MEASURED = [
+    (ZeroOne(), lambda y, f: (f != y).mean()),
+    (Accuracy(), accuracy_score),
+    (Squared(), mean_squared_error),
+    (COSTS, lambda y, f: np.mean([COSTS.matrix[int(a)][int(b)] for a, b in zip(f, y, strict=True)])),
+    *((Precision(rel), partial(lambda rel, y, f: precision_score(y >= rel, f >= rel), rel)) for rel in (1, 2)),
+    *((Recall(rel), partial(lambda rel, y, f: recall_score(y >= rel, f >= rel), rel)) for rel in (1, 2)),
+    *((F1(rel), partial(lambda rel, y, f: f1_score(y >= rel, f >= rel), rel)) for rel in (1, 2)),
+]
 
 
-def test_shares_of_errors_squares_and_costs():
-    prediction, label = labelled(0)
-    f = prediction[:, 0]
-    assert risk(ZeroOne(), f, label) == pytest.approx((f != label).mean())
-    assert risk(Accuracy(), f, label) == pytest.approx((f == label).mean())
-    assert risk(Squared(), f + 0.25, label) == pytest.approx(((f + 0.25 - label) ** 2).mean())
-    costs = [COSTS.matrix[int(a)][int(b)] for a, b in zip(f, label, strict=True)]
-    assert risk(COSTS, f, label) == pytest.approx(np.mean(costs))
-
-
-@pytest.mark.parametrize("rel", [1, 2])
-def test_precision_recall_and_f1_are_scikit_learns(rel):
+@pytest.mark.parametrize(("loss", "expected"), MEASURED)
+def test_risks_are_those_of_scikit_learn(loss, expected):
     prediction, label = labelled(1)
-    f, y = prediction[:, 0] >= rel, label >= rel
-    assert risk(Precision(rel=rel), prediction[:, 0], label) == pytest.approx(precision_score(y, f))
-    assert risk(Recall(rel=rel), prediction[:, 0], label) == pytest.approx(recall_score(y, f))
-    assert risk(F1(rel=rel), prediction[:, 0], label) == pytest.approx(fbeta_score(y, f, beta=1))
+    u, w = loss.terms(prediction[:, 0], label)
+    assert u.sum() / w.sum() == pytest.approx(expected(label, prediction[:, 0]))
 
 
 def test_names():
@@ -90,20 +79,18 @@ DISTRIBUTIONS = np.vstack([np.random.default_rng(11).dirichlet(np.full(3, 0.7), 
 
 @pytest.mark.parametrize("loss", [ZeroOne(), COSTS, CostMatrix([[0, 1, 1], [0, 1, 1]])], ids=str)
 def test_the_decision_is_the_lowest_grade_of_least_expected_loss(loss):
-    predictions = np.arange(loss.grades_allowed(2) + 1.0)
-    losses, _ = loss.terms(predictions[:, None], np.arange(3.0))
+    losses, _ = loss.terms(np.arange(loss.grades_allowed(2) + 1.0)[:, None], np.arange(3.0))
     risks = (DISTRIBUTIONS @ losses.T).round(12)
     np.testing.assert_array_equal(loss.decision(DISTRIBUTIONS), risks.argmin(axis=1))
 
 
 def test_other_decisions():
-    grades = DISTRIBUTIONS
-    np.testing.assert_array_equal(Accuracy().decision(grades), ZeroOne().decision(grades))
-    assert CrossEntropy().decision(grades) is grades
+    np.testing.assert_array_equal(Accuracy().decision(DISTRIBUTIONS), ZeroOne().decision(DISTRIBUTIONS))
+    assert CrossEntropy().decision(DISTRIBUTIONS) is DISTRIBUTIONS
     for rel in (1, 2):
-        called = [sum(row[rel:]) >= 0.5 for row in grades]
+        called = [sum(row[rel:]) >= 0.5 for row in DISTRIBUTIONS]
         for loss in (Precision(rel), Recall(rel), F1(rel), FMeasure(0.3, rel)):
-            np.testing.assert_array_equal(loss.decision(grades), np.multiply(called, float(rel)))
+            np.testing.assert_array_equal(loss.decision(DISTRIBUTIONS), np.multiply(called, float(rel)))
 
 
 def test_cross_entropy_is_the_negative_log_of_what_was_said_of_the_label():
@@ -124,15 +111,17 @@ def test_moments_equal_the_enumeration(loss):
     terms = loss.terms(predictions[:, :, None], np.arange(3.0))
     u, w = (np.broadcast_to(each, (25, 3, 3)) * member[:, None, None] for each in terms)  # pair, predictor, label
     numerator, weight = (np.einsum("x,xg,xsg->s", p, grades, each) for each in (u, w))
-    risks = numerator / weight
-    part = (u - risks[:, None] * w) / weight[:, None]
+    part = (u - (numerator / weight)[:, None] * w) / weight[:, None]
     mean = np.einsum("xg,xsg->xs", grades, part)
     off = part - mean[:, :, None]
-    assert view.risk == pytest.approx(risks, abs=1e-12)
-    assert view.moments.mean == pytest.approx(mean, abs=1e-12)
-    assert view.moments.covariance == pytest.approx(np.einsum("xg,xsg,xtg->xst", grades, off, off), abs=1e-12)
-    assert p @ view.numerator == pytest.approx(numerator, abs=1e-12)
-    assert p @ view.weight == pytest.approx(weight, abs=1e-12)
+    for found, expected in (
+        (view.risk, numerator / weight),
+        (view.moments.mean, mean),
+        (view.moments.covariance, np.einsum("xg,xsg,xtg->xst", grades, off, off)),
+        (p @ view.numerator, numerator),
+        (p @ view.weight, weight),
+    ):
+        assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_gaussian_moments_equal_quadrature():
@@ -142,32 +131,32 @@ def test_gaussian_moments_equal_quadrature():
     label = f[:, :, None] + np.sqrt(tau2)[:, :, None] * node
     losses = (label[:, None] - f[:, :, None, None]) ** 2  # pair, predictor, component, node
     mass = np.tile(mass / mass.sum(), (2, 1)) / 2  # component, node
-    mean = np.einsum("xacn,cn->xa", losses, mass)
-    product_ = np.einsum("xacn,xbcn,cn->xab", losses, losses, mass)
+    mean, product_ = np.einsum("xacn,cn->xa", losses, mass), np.einsum("xacn,xbcn,cn->xab", losses, losses, mass)
     view = gaussian_introspection(f, tau2, p, np.ones(6, dtype=bool))
-    assert view.numerator == pytest.approx(mean, abs=1e-12)
-    assert view.risk == pytest.approx(p @ mean, abs=1e-12)
-    assert view.moments.mean == pytest.approx(mean - p @ mean, abs=1e-12)
-    covariance = product_ - mean[:, :, None] * mean[:, None, :]
-    assert view.moments.covariance == pytest.approx(covariance, abs=1e-12)
+    for found, expected in (
+        (view.numerator, mean),
+        (view.risk, p @ mean),
+        (view.moments.mean, mean - p @ mean),
+        (view.moments.covariance, product_ - mean[:, :, None] * mean[:, None, :]),
+    ):
+        assert found == pytest.approx(expected, abs=1e-12)
     sliced = gaussian_introspection(f, tau2, p, np.arange(6) < 5)
     assert sliced.risk == pytest.approx(p[:5] @ mean[:5] / p[:5].sum(), abs=1e-12)
     assert not sliced.moments.mean[5].any() | sliced.moments.covariance[5].any()
 
 
-@pytest.mark.parametrize(("wrong", "expected"), [(False, 0.005), (True, 0.995)])
-def test_a_certain_model_is_taken_with_a_grain_of_salt(wrong, expected):
-    prediction = np.array([[0.0], [1.0], [1.0]])
-    tables = label_tables(ZeroOne(), prediction, 2, np.ones(3, dtype=bool))
-    certain = np.eye(2)[[1, 0, 0] if wrong else [0, 1, 1]]
-    view = introspection(tables, certain, np.full(3, 1 / 3), proportion=True)
-    assert view.risk == pytest.approx([expected], abs=1e-12)
-    assert view.moments.covariance[:, 0, 0] == pytest.approx(np.full(3, expected * (1 - expected)), abs=1e-12)
-
-
-def test_recall_where_the_model_sees_nothing_relevant():
-    prediction, p = np.array([[1.0], [0.0], [1.0], [0.0]]), np.full(4, 0.25)
-    tables = label_tables(Recall(), prediction, 2, np.ones(4, dtype=bool))
-    view = introspection(tables, np.eye(2)[[0, 0, 0, 0]], p, proportion=True)
-    assert p @ view.weight == pytest.approx([0.005])
-    assert view.risk == pytest.approx([0.5])
+@pytest.mark.parametrize(
+    ("loss", "relevant", "risk"),
+    [(ZeroOne(), [0, 1, 1, 0], 0.005), (ZeroOne(), [1, 0, 0, 1], 0.995), (Recall(), [0] * 4, 0.5)],
+)
+def test_a_certain_model_is_taken_with_a_grain_of_salt(loss, relevant, risk):
+    """Also recall where the model sees nothing relevant."""
+    p, prediction = np.full(4, 0.25), np.array([[0.0], [1.0], [1.0], [0.0]])
+    view = introspection(
+        label_tables(loss, prediction, 2, np.ones(4, dtype=bool)), np.eye(2)[relevant], p, proportion=True
+    )
+    assert view.risk == pytest.approx([risk], abs=1e-12)
+    if loss == Recall():
+        assert p @ view.weight == pytest.approx([0.005])
+    else:
+        assert view.moments.covariance[:, 0, 0] == pytest.approx(np.full(4, risk * (1 - risk)), abs=1e-12)

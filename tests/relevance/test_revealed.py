@@ -14,31 +14,26 @@ from pt_active.relevance.revealed import LOG_PRIOR, Expectation, revealed_form
 MEASURES = ["nDCG", "nDCG(gains={0:0,1:5,2:1})@4", "AP(rel=2)@3"]
 
 
-def random_query(measure, seed, gaps=0, n=7, k=3):
-    """What is expected of two queries, their labels, and an order in which these become known.
+def random_query(measure, gaps=0):
+    """What is expected of two queries of 7 documents, their labels, and an order in which these become known.
 
     With gaps, documents that are not in the pool take some ranks.
     """
-    rng = np.random.default_rng(seed)
-    ranks = np.zeros((k, 2 * n), dtype=np.int32)
-    for r in range(k):
-        for a in (0, n):
-            found = rng.permutation(n)[: rng.integers(1, n + 1)]
-            ranks[r, a + found] = rng.permutation(rng.permutation(len(found) + gaps)[: len(found)]) + 1
-    belief, indptr = rng.dirichlet(np.ones(4), 2 * n), np.array([0, n, 2 * n])
-    belief[1] = [1, 0, 0, 0]
-    label = rng.integers(0, 4, 2 * n)
-    label[1] = 3
-    form = revealed_form(parse_measure(measure), 3)
-    key = rng.integers(0, 2**63, 2 * n).astype(np.uint64)
-    order = np.r_[rng.permutation(n), n + rng.permutation(n)]
-    return Expectation(form, indptr, ranks, belief, key), label, order
+    rng, ranks = np.random.default_rng(1), np.zeros((3, 14), dtype=np.int32)
+    for r, a in product(range(3), (0, 7)):
+        found = a + rng.permutation(7)[: rng.integers(1, 8)]
+        ranks[r, found] = rng.permutation(len(found) + gaps)[: len(found)] + 1
+    belief, label = rng.dirichlet(np.ones(4), 14), rng.integers(0, 4, 14)
+    belief[1], label[1] = [1, 0, 0, 0], 3
+    key = rng.integers(0, 2**63, 14).astype(np.uint64)
+    expected = Expectation(revealed_form(parse_measure(measure), 3), np.array([0, 7, 14]), ranks, belief, key)
+    return expected, label, np.r_[rng.permutation(7), 7 + rng.permutation(7)]
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, "Bpref", "Rprec", "infAP"])
 def test_with_all_labels_the_expectation_is_the_measure(measure):
     """The label of a document that the model rules out is taken as it is."""
-    expected, label, order = random_query(measure, 1)
+    expected, label, order = random_query(measure)
     parsed = parse_measure(measure)
     qrels = {f"q{x}": {f"d{z}": int(label[7 * x + z]) for z in range(7)} for x in range(2)}
     values = np.zeros((2, 3))
@@ -53,7 +48,7 @@ def test_with_all_labels_the_expectation_is_the_measure(measure):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_compiled_loops_are_those_of_the_evaluator(measure):
-    expected, label, order = random_query(measure, 1, gaps=4)
+    expected, label, order = random_query(measure, gaps=4)
     slow = replace(expected, form=replace(expected.form, compiled=None))
     np.testing.assert_allclose(expected.start(), slow.start(), atol=1e-12)
     for part in (order, order[:0], order[[0, 1, 9]]):
@@ -62,7 +57,7 @@ def test_the_compiled_loops_are_those_of_the_evaluator(measure):
 
 def test_what_is_expected_depends_on_labels_and_ids_alone():
     """Not on the rows, nor on the labels of other queries, nor on labels that come later."""
-    expected, label, order = random_query("nDCG@3", 1)
+    expected, label, order = random_query("nDCG@3")
     rows = np.r_[np.random.default_rng(0).permutation(7), 7 + np.random.default_rng(1).permutation(7)]
     moved = replace(expected, ranks=expected.ranks[:, rows], belief=expected.belief[rows], key=expected.key[rows])
     place = np.argsort(rows)

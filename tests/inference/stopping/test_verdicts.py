@@ -6,14 +6,7 @@ import pytest
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN, Claim, Goal
-from pt_active.inference.stopping.verdicts import (
-    Ahead,
-    Proof,
-    decided_after,
-    pair_verdicts,
-    prospect_of,
-    verdict_of,
-)
+from pt_active.inference.stopping.verdicts import Ahead, Proof, decided_after, pair_verdicts, prospect_of, verdict_of
 
 ALPHA = 0.025
 
