@@ -11,10 +11,8 @@ from pt_active.inference.replay import (
     YARDSTICK,
     Method,
     Population,
-    Repetitions,
     random_swaps,
     ratio_of_means,
-    replay,
     savings,
     share_error,
 )
@@ -23,10 +21,10 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DESIGNS, defensive_share, sampling_distribution
 from pt_active.sampling.draws import priorities, races
 from pt_active.sampling.sample import Sample
-from pt_active.studies.simulate import default_budgets, labelled_population, replays, simulate
+from pt_active.studies.simulate import labelled_population, replays, simulate
 
 
-def population(queries=40, systems=2):
+def population(queries, systems):
     """Values near what the model expects, costs of whole documents."""
     rng = np.random.default_rng(0)
     mean = rng.uniform(0, 1, (queries, systems))
@@ -42,7 +40,7 @@ def population(queries=40, systems=2):
     )
 
 
-POOL = population()
+POOL = population(40, 2)
 BUDGETS = [30.0, 60.0, 120.0]
 NUMBERS = ("truth", "estimate", "standard_error", "n_draws", "n_queries", "n_judged", "spent")
 
@@ -66,14 +64,6 @@ def test_the_caution_of_a_design_is_that_of_a_plan_with_the_largest_budget():
     usual, *told = (replays_of(method, 20, defensive=share).estimate for share in (None, *shares))
     np.testing.assert_array_equal(usual, told[-1])
     assert (usual != told[0]).any()
-
-
-def test_one_system_alone():
-    pool = population(systems=1)
-    np.testing.assert_array_equal(pool.target, pool.values[:, 0])
-    assert "selection_error" not in simulate(pool, budgets=BUDGETS, repetitions=100, progress=False)
-    with pytest.raises(ValueError, match="label swapping needs two systems"):
-        replay(pool, [Method("passive", "snis")], BUDGETS, Repetitions(10, 0, null=True))
 
 
 @pytest.mark.parametrize("null", [False, True])
@@ -154,14 +144,6 @@ def test_savings_are_read_off_the_curve():
     assert found == pytest.approx([np.nan, 0.5, 0.5, 0.5], nan_ok=True)
 
 
-@pytest.mark.parametrize("queries", [12, 40, 400])
-def test_default_budgets_lie_inside_the_pool(queries):
-    pool = population(queries)
-    budgets = default_budgets(pool)
-    assert len(budgets) == 8
-    assert pool.cost.max() <= budgets[0] < budgets[-1] < pool.cost.sum()
-
-
 @pytest.mark.parametrize("null", [False, True])
 def test_drawing_stops_at_the_first_look_that_is_significant(null, script):
     looks = [30.0, 45.0, 60.0, 90.0, 120.0]
@@ -218,7 +200,9 @@ def test_a_pool_that_cannot_be_replayed_says_why(labelled):
 
 def test_samples_of_documents_are_replayed_for_any_measure(labelled):
     """The truth and the swaps are those of whole queries, nearly all of the budget is spent, and nothing is biased."""
-    pool = labelled_population(labelled, "nDCG@5", samples=20)
+    priced = labelled.assign(price=1 + np.arange(len(labelled)) % 3)
+    pool = labelled_population(priced, "nDCG@5", ColumnCost("price", per_query=2.0), samples=20)
+    assert pool.cost.sum() == pytest.approx(priced["price"].sum() + 2 * labelled["qid"].nunique())
     assert pool.moments.monte_carlo_error is not None
     traded = random_swaps(len(pool.weight), np.random.default_rng(0))[0]
     assert traded.any()
@@ -230,12 +214,6 @@ def test_samples_of_documents_are_replayed_for_any_measure(labelled):
     assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error))
     assert found.spent.mean() > 0.97 * budget
     assert found.spent.max() <= budget * (1 + 1e-9)
-
-
-def test_costs_reach_the_population(labelled):
-    priced = labelled.assign(price=np.arange(len(labelled)) + 1.0)
-    pool = labelled_population(priced, "nDCG@10", ColumnCost("price", per_query=2.0), samples=2)
-    assert pool.cost.sum() == pytest.approx(priced["price"].sum() + 2 * labelled["qid"].nunique())
 
 
 @pytest.mark.parametrize(
