@@ -27,13 +27,11 @@ from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
-from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
-from pt_active.sampling.two_phase import draw_documents
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
-CONTRASTS = [[1.0], [0.0, -1.0, 1.0]]
 DIFFERENCE = np.array([1.0, -1.0])
 INCLUSION = np.array([1.0, 0.7, 0.25, 0.5, 0.35])
 OPENING = np.array([0.6, 0.0, 0.35])
@@ -84,6 +82,13 @@ def enumerated(pool, design, mean_of, truth, contrast, share=0.0):
     return chance @ value, [chance @ part for part in parts], (within, total - within, total)
 
 
+def check(pool, design, mean_of, truth, contrast, share=0.0):
+    """The estimate is unbiased, and so are the variances of both phases."""
+    mean, parts, true = enumerated(pool, design, mean_of, truth, contrast, share)
+    assert mean == pytest.approx(float(pool.weight @ pool.values(truth) @ contrast), abs=1e-10)
+    np.testing.assert_allclose(parts, true[:2], atol=1e-10)
+
+
 def small_pool(measure, systems, indptr=INDPTR, seed=0):
     """Queries of 3, 0 and 2 documents, one of which only one ranker retrieves; and labels."""
     rng = np.random.default_rng(seed)
@@ -120,7 +125,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("contrast", CONTRASTS)
+@pytest.mark.parametrize("contrast", [[1.0], [0.0, -1.0, 1.0]])
 @pytest.mark.parametrize("model", ["useless", "wrong"])
 @pytest.mark.parametrize(("measure", "name", "share"), CASES)
 def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, model, name, share):
@@ -128,9 +133,7 @@ def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, mode
     (pool, truth), contrast, design = small_pool(measure, len(contrast)), np.array(contrast), DESIGNS[name]
     means = wrong(pool, truth) if model == "wrong" else np.full(5, 0.3 * pool.form.values.max())
     means = np.where((design.inclusion > 0) & (design.opening > 0)[pool.query], means, truth)
-    value, parts, true = enumerated(pool, design, lambda _: means, truth, contrast, share)
-    assert value == pytest.approx(float(pool.weight @ pool.values(truth) @ contrast), abs=1e-10)
-    np.testing.assert_allclose(parts, true[:2], atol=1e-10)
+    check(pool, design, lambda _: means, truth, contrast, share)
 
 
 @pytest.mark.parametrize("overhead", [0.0, 1.5])
@@ -178,13 +181,12 @@ def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(meas
     found, gradient = predicted(pool, sample, mean, truth, DIFFERENCE, "regression"), DIFFERENCE @ pool.gradients(mean)
     psi, top = sample.opening[pool.query] * sample.design.inclusion, pool.form.values.max()
     root = np.abs(gradient) * pool.weight[pool.query] * np.sqrt(1 - psi) / np.where(psi > 0, psi, 1)
+    sides = np.column_stack([np.ones_like(mean), mean, gradient])[:, : 3 if measure == "DCG@2" else 2]
     for fold in range(FOLDS):
         rows = sample.drawn & (pool.query % FOLDS != fold) & (root > 0)
-        also = [gradient] if measure == "DCG@2" else []
-        sides = np.column_stack([np.ones_like(mean), mean, *also])
         line = sides @ np.linalg.lstsq(sides[rows] * root[rows, None], truth[rows] * root[rows], rcond=None)[0]
         here = (pool.query % FOLDS == fold) & (sample.design.inclusion > 0)
-        expected = line[here] if also else line[here].clip(0, top)
+        expected = line[here] if measure == "DCG@2" else line[here].clip(0, top)
         np.testing.assert_allclose(found[here], expected, rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(found[sample.design.inclusion == 0], mean[sample.design.inclusion == 0])
 
@@ -254,14 +256,14 @@ def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
     ranks = rng.random((2, m, 8)).argsort(axis=2).reshape(2, -1).astype(np.int32) + 1
     pool = DocumentPool(rank_form(parse_measure("DCG"), 1, 8), np.arange(m + 1) * 8, ranks, np.full(m, 1 / m))
     latent = np.sqrt(0.7) * rng.normal(size=m)[pool.query] + np.sqrt(0.3) * rng.normal(size=size)
-    truth, variables = pool.form.values[(latent > 0).astype(int)], Variables.of(pool.form, np.full((size, 2), 0.5))
-    prices = Costs(pool.indptr, np.ones(size), 0.0)
-    sizes = document_sizes(pool, variables, np.ones(size), RoundSettings("successive"))
-    design = document_design(sizes, "successive", prices, 200.0)
-    aim = pool.weight @ pool.values(truth) @ DIFFERENCE
+    truth, half = pool.form.values[(latent > 0).astype(int)], np.full(size, pool.form.values[1] / 2)
+    graded, aim = (
+        GradedPool(pool, np.full((size, 2), 0.5), np.ones(size), 0.0),
+        pool.weight @ pool.values(truth) @ DIFFERENCE,
+    )
     for _ in range(200):
-        sample = draw_documents(design, prices, 200.0, rng)
-        given = variables.mean, np.where(sample.drawn, truth, variables.mean), DIFFERENCE
+        sample = draw_round(graded, RoundSettings("successive"), 200.0, rng).sample
+        given = half, np.where(sample.drawn, truth, half), DIFFERENCE
         plain, corrected = (document_estimate(pool, sample, *given, share) for share in (0.0, COMMON_SHARE))
         rows.append(((plain.value - aim) ** 2, (corrected.value - aim) ** 2, corrected.variance))
     plain, corrected, stated = np.transpose(rows)
@@ -299,15 +301,10 @@ def beliefs(sure):
     return sure * np.eye(3)[2 - LABEL] + (1 - sure) / 3
 
 
-def check_by_enumeration(pool, sure, contrast, estimator):
-    truth, contrast = np.eye(3)[LABEL], np.array(contrast)
-
-    def mean_of(sample):
-        return predicted(pool, sample, beliefs(sure), truth, contrast, estimator)
-
-    mean, parts, true = enumerated(pool, REVEALED, mean_of, truth, contrast)
-    assert mean == pytest.approx(float(pool.weight @ pool.values(truth) @ contrast), abs=1e-10)
-    np.testing.assert_allclose(parts, true[:2], atol=1e-10)
+def predictions(pool, sure, contrast, estimator):
+    """What stands in for documents, by the labels of a sample."""
+    truth = np.eye(3)[LABEL]
+    return lambda sample: predicted(pool, sample, beliefs(sure), truth, contrast, estimator)
 
 
 @pytest.mark.parametrize(
@@ -318,14 +315,15 @@ def check_by_enumeration(pool, sure, contrast, estimator):
     [([1.0], 0.8, "difference"), ([0.0, -1.0, 1.0], 0.8, "ht"), ([0.0, -1.0, 1.0], 1.0, "difference")],
 )
 def test_estimates_of_any_measure_are_unbiased_and_so_is_their_variance(measure, contrast, sure, estimator):
-    check_by_enumeration(revealed_pool(measure, len(contrast)), sure, contrast, estimator)
+    pool, contrast = revealed_pool(measure, len(contrast)), np.array(contrast)
+    check(pool, REVEALED, predictions(pool, sure, contrast, estimator), np.eye(3)[LABEL], contrast)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@2", "AP", "made up"])
 @pytest.mark.parametrize(("leniency", "samples"), [(0.0, 1), (0.0, 7), (1.0, 1), (3.0, 30)])
 def test_one_label_vector_and_any_leniency_are_unbiased_too(measure, leniency, samples):
     pool = revealed_pool(measure, 2, leniency=leniency, samples=samples)
-    check_by_enumeration(pool, 0.0, DIFFERENCE, "regression")
+    check(pool, REVEALED, predictions(pool, 0.0, DIFFERENCE, "regression"), np.eye(3)[LABEL], DIFFERENCE)
 
 
 def test_what_is_kept_of_one_document_is_not_taken_for_another_answer():
