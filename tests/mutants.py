@@ -14,14 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from queue import Queue
-from typing import Any
+from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -30,25 +29,16 @@ ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT = 1800  # Seconds after which the tests of one mutant are stopped
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A formula and how it is broken."""
+class Mutant(NamedTuple):
+    """A formula and how it is broken, in two lines: ``name [tests]`` and ``old => new``."""
 
     name: str  # of the formula, and the error in it
+    tests: str  # names of the test modules that should fail, in the order in which they run
     old: str  # a source fragment that occurs once in the package
     new: str  # the broken fragment
-    tests: str  # names of the test modules that should fail, separated by spaces, in the order in which they run
-    lives: str = ""  # why a mutant that no test kills is kept; empty for the others
 
 
-def _read(text: str) -> list[Mutant]:
-    """Mutants of two lines, ``name [tests]`` and ``old => new``; ``lives: reason`` is an optional third line."""
-    entries = re.findall(r"^(\w.+) \[(.+)\]\n    (.+) => (.+)$(?:\n    lives: (.+)$)?", text, re.MULTILINE)
-    return [Mutant(name, old, new, tests, lives) for name, tests, old, new, lives in entries]
-
-
-MUTANTS = _read(
-    """
+TABLE = """
 # Relevance: what a label is worth
 DCG: discount one rank too deep [test_measures]
     1 / np.log2(rank + 1) => 1 / np.log2(rank + 2)
@@ -411,16 +401,15 @@ replays: the caution of the smallest budget [test_replay]
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
 """
-)
+
+MUTANTS = [Mutant(*parts) for parts in re.findall(r"^(\w.+) \[(.+)\]\n    (.+) => (.+)$", TABLE, re.MULTILINE)]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The outcome of a mutant."""
 
     outcome: str  # killed, lived, not found or error
     by: str  # the test that failed, or the reason why none did
-    seconds: float = 0.0  # run time of its tests
 
 
 def main() -> int:
@@ -432,53 +421,54 @@ def main() -> int:
     parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results to compare with")
     parser.add_argument("--dry-run", action="store_true", help="only check that the formulas and their tests exist")
     arguments = parser.parse_args()
-    verdicts, todo = {}, {}
     chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
-    for mutant in chosen:
-        files = _files_of(mutant)
-        if len(files) != 1:
-            verdicts[mutant.name] = Verdict("not found", f"in {len(files)} places")
-        elif not _modules_of(mutant, ROOT):
-            verdicts[mutant.name] = Verdict("not found", f"tests: {mutant.tests}")
-        else:
-            todo[mutant] = files[0].relative_to(ROOT)
-    for name, verdict in () if arguments.dry_run else _verdicts(todo, arguments.jobs):
-        verdicts[name] = verdict
-        if arguments.out:
-            content = {name: vars(verdict) for name, verdict in verdicts.items()}
-            arguments.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    verdicts = {mutant.name: Verdict("not found", why) for mutant in chosen if (why := lacking(mutant))}
+    todo = [mutant for mutant in chosen if mutant.name not in verdicts and not arguments.dry_run]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
+        trees: Queue[Path] = Queue()
+        for number in range(arguments.jobs if todo else 0):
+            trees.put(copy_of_the_tree(Path(folder) / str(number)))
+        found = tqdm(pool.map(tested, todo, repeat(trees)), total=len(todo), disable=not todo)
+        for mutant, verdict in zip(todo, found, strict=True):
+            verdicts[mutant.name] = verdict
+            if arguments.out:
+                content = {name: each._asdict() for name, each in verdicts.items()}
+                arguments.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, verdict in sorted(verdicts.items()):
         print(f"{verdict.outcome:9}  {name}  [{verdict.by}]")
     counts = Counter(verdict.outcome for verdict in verdicts.values())
     said = [f"{number} {outcome}" for outcome, number in counts.items()]
     print(f"{len(chosen)} mutants: {', '.join(said) or 'all found'}")
-    return _print_lost(verdicts, json.loads(arguments.against.read_text("utf-8"))) if arguments.against else 0
+    before = json.loads(arguments.against.read_text("utf-8")) if arguments.against else {}
+    table = {mutant.name for mutant in MUTANTS}
+    killed = [name for name, verdict in before.items() if verdict["outcome"] == "killed"]
+    now = {name: verdicts.get(name, Verdict("gone from the table", "")).outcome for name in killed}
+    lost = [name for name in killed if now[name] != "killed" and (name in verdicts or name not in table)]
+    for name in lost:
+        print(f"killed before, now {now[name]}: {name}")
+    return int(bool(lost))
 
 
-def _files_of(mutant: Mutant) -> list[Path]:
+def places(mutant: Mutant) -> list[Path]:
     """The files that contain the fragment, one entry per occurrence."""
     texts = ((path, path.read_text(encoding="utf-8")) for path in sorted((ROOT / "pt_active").rglob("*.py")))
-    return [path for path, text in texts for _ in range(text.count(mutant.old))]
+    return [path.relative_to(ROOT) for path, text in texts for _ in range(text.count(mutant.old))]
 
 
-def _modules_of(mutant: Mutant, tree: Path) -> list[str]:
-    """The mutant's test modules; empty unless each name is that of one file."""
-    found = [list((tree / "tests").rglob(f"{name}.py")) for name in mutant.tests.split()]
-    return [str(path) for (path,) in found] if all(len(each) == 1 for each in found) else []
+def modules(mutant: Mutant, tree: Path) -> list[Path]:
+    """The files of the mutant's test modules."""
+    return [path for name in mutant.tests.split() for path in (tree / "tests").rglob(f"{name}.py")]
 
 
-def _verdicts(todo: dict[Mutant, Path], jobs: int) -> Iterator[tuple[str, Verdict]]:
-    """Test the mutants, with one copy of the tree per job."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        free: Queue[Path] = Queue()
-        for number in range(jobs):
-            free.put(_copy_of_the_tree(Path(folder) / str(number)))
-        running = {pool.submit(_tested, mutant, path, free): mutant for mutant, path in todo.items()}
-        for done in tqdm(as_completed(running), total=len(running), unit="mutant"):
-            yield running[done].name, done.result()
+def lacking(mutant: Mutant) -> str:
+    """What is wrong with where the mutant says that its formula and its tests are, or nothing."""
+    if (number := len(places(mutant))) != 1:
+        return f"in {number} places"
+    missing = [name for name in mutant.tests.split() if len(modules(mutant._replace(tests=name), ROOT)) != 1]
+    return f"tests: {' '.join(missing)}" if missing else ""
 
 
-def _copy_of_the_tree(folder: Path) -> Path:
+def copy_of_the_tree(folder: Path) -> Path:
     """Copy the files that git tracks, with their times, so that compiled code stays valid."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
@@ -488,54 +478,39 @@ def _copy_of_the_tree(folder: Path) -> Path:
     return folder
 
 
-def _tested(mutant: Mutant, path: Path, free: Queue[Path]) -> Verdict:
+def tested(mutant: Mutant, trees: Queue[Path]) -> Verdict:
     """Break the formula in a free copy of the tree, run the tests, and restore the formula."""
-    tree = free.get()
-    broken, times = tree / path, (tree / path).stat()
-    text = broken.read_text(encoding="utf-8")
+    tree = trees.get()
+    broken = tree / places(mutant)[0]
+    times, text = broken.stat(), broken.read_text(encoding="utf-8")
     try:
         broken.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         # Compiled code may have inlined functions of this file, which the cache does not detect.
         with tempfile.TemporaryDirectory() as fresh:
-            return _run(mutant, tree, Path(fresh) if "_compiled" in text else tree / ".numba")
+            return run(modules(mutant, tree), tree, fresh if "_compiled" in text else tree / ".numba")
     finally:
         broken.write_text(text, encoding="utf-8")
         os.utime(broken, ns=(times.st_atime_ns, times.st_mtime_ns))
-        free.put(tree)
+        trees.put(tree)
 
 
-def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
-    """Run the mutant's test modules in a copy of the tree."""
+def run(tests: list[Path], tree: Path, compiled: str | Path) -> Verdict:
+    """Run test modules in a copy of the tree."""
     # No .pyc files: one would count as current for a mutant of the same length written within the same second.
     environment = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(compiled)}
     options = ["-m", "", "-x", "-n", "0", "-q", "-rfE", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *options, *_modules_of(mutant, tree)]
-    how = {"cwd": tree, "env": os.environ | environment, "capture_output": True, "text": True, "timeout": TIMEOUT}
-    start = time.monotonic()
+    command = [sys.executable, "-m", "pytest", *options, *map(str, tests)]
+    how = partial(subprocess.run, cwd=tree, env=os.environ | environment, capture_output=True, text=True)
     try:
-        done = subprocess.run(command, **how)
+        done = how(command, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
-        return Verdict("error", f"its tests took more than {TIMEOUT} seconds", TIMEOUT)
-    seconds = round(time.monotonic() - start, 1)
-    if done.returncode == 1:
-        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-        return Verdict("killed", failed.group(1) if failed else "?", seconds)
+        return Verdict("error", f"its tests took more than {TIMEOUT} seconds")
     if done.returncode == 0:
-        return Verdict("lived", mutant.lives, seconds)
-    return Verdict("error", f"pytest ended with {done.returncode}: {done.stdout[-200:]}{done.stderr[-200:]}", seconds)
-
-
-def _print_lost(verdicts: dict[str, Verdict], before: dict[str, dict[str, Any]]) -> int:
-    """Print the mutants that were killed before and are not now; return 1 if there are any."""
-    known = {mutant.name for mutant in MUTANTS}
-    now = {name: verdict.outcome for name, verdict in verdicts.items()}
-    killed = [name for name, verdict in before.items() if verdict["outcome"] == "killed"]
-    lost = {name: now.get(name, "no longer in the list") for name in killed if name in now or name not in known}
-    lost = {name: outcome for name, outcome in lost.items() if outcome != "killed"}
-    for name, outcome in lost.items():
-        print(f"killed before, now {outcome}: {name}")
-    print(f"{len(lost)} mutants lost")
-    return int(bool(lost))
+        return Verdict("lived", "")
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    if done.returncode == 1 and failed:
+        return Verdict("killed", failed[1])
+    return Verdict("error", f"pytest ended with {done.returncode}: {done.stdout[-200:]}{done.stderr[-200:]}")
 
 
 if __name__ == "__main__":
