@@ -29,19 +29,18 @@ ORDER = (
 ALLOWED = {("demo", "studies")}
 """The demo replays its evaluation, which is what ``studies`` is for."""
 
+IN_PLANS = ("making", "answers", "answers.report", "plan")
+"""A folder or file of plans imports only from itself and from those before it."""
+
 NODES = 271_500
 """Nodes of the syntax trees of the package, at most: the size that packing lines cannot change."""
 
 ROOT_ENTRIES = 18
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
 
-
-MODULES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+FILES = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+MODULES = {name.removesuffix("__init__").removesuffix("."): path for name, path in FILES.items()}
 """Dotted name below the package → file. A folder's name stands for its ``__init__``, '' for that of the package."""
-MODULES = {name.removesuffix("__init__").removesuffix("."): path for name, path in MODULES.items()}
-
-IN_PLANS = ("making", "answers", "answers.report", "plan")
-"""A folder or file of plans imports only from itself and from those before it."""
 
 
 @pytest.fixture(scope="module")
@@ -51,92 +50,75 @@ def trees() -> dict[str, ast.Module]:
 
 
 @pytest.fixture(scope="module")
-def imported(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """Module → what it imports, at its top, inside functions and for type checkers.
+def imported(trees) -> list[tuple[str, str]]:
+    """A module and what it imports, at its top, inside functions and for type checkers.
 
     ``from pt_active.risk import Audit`` imports ``pt_active.risk``, and ``from pt_active.risk import audit`` imports
     ``pt_active.risk.audit``. The name of a relative import starts with a dot.
     """
-    found: dict[str, set[str]] = {name: set() for name in trees}
+    found = set()
     for module, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                found[module] |= {alias.name for alias in node.names}
+                found |= {(module, alias.name) for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 source = "." * node.level + (node.module or "")
-                names = {f"{source}.{alias.name}" for alias in node.names}
-                found[module] |= {each if each.removeprefix("pt_active.") in MODULES else source for each in names}
-    return found
+                names = [f"{source}.{alias.name}" for alias in node.names]
+                known = [name if name.removeprefix("pt_active.") in MODULES else source for name in names]
+                found |= {(module, name) for name in known}
+    return sorted(found)
 
 
 @pytest.fixture(scope="module")
-def imports(imported: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Module → the modules of the package that it imports."""
-    return {
-        module: {name.partition(".")[2] for name in names if name.partition(".")[0] == "pt_active"}
-        for module, names in imported.items()
-    }
+def imports(imported) -> list[tuple[str, str]]:
+    """A module and one of the package that it imports."""
+    ours = [(one, other) for one, other in imported if other.partition(".")[0] == "pt_active"]
+    return [(one, other.partition(".")[2]) for one, other in ours]
 
 
 def test_imports_are_absolute_and_name_their_module(imported):
     """No relative imports, and inside the package no names from its root, which imports nearly everything."""
-    wrong = [(one, other) for one in imported for other in imported[one] if other[0] == "." or other == "pt_active"]
-    assert wrong == []
+    assert [pair for pair in imported if pair[1][0] == "." or pair[1] == "pt_active"] == []
 
 
-def row(module: str) -> int:
-    """The row of a module; the package's own ``__init__`` and ``__main__`` come last."""
-    folder = module.partition(".")[0]
-    return next((number for number, names in enumerate(ORDER) if folder in names), len(ORDER))
+def test_sampling_and_inference_know_no_frames(imported):
+    barred = re.compile(r"(sampling|inference)\b.* (pandas|pyterrier|ir_measures|pt_active\.frames)\b")
+    assert [pair for pair in imported if barred.match(" ".join(pair))] == []
 
 
 def test_folders_import_only_from_those_before_them(imports):
-    wrong = []
-    for module, others in imports.items():
-        for other in others:
-            folders = module.partition(".")[0], other.partition(".")[0]
-            if folders[0] != folders[1] and folders not in ALLOWED and row(other) >= row(module):
-                wrong.append(f"{module} imports {other}")
-    assert wrong == []
+    """The package's own ``__init__`` and ``__main__`` come last."""
+    row = {folder: number for number, names in enumerate(ORDER) for folder in names}
+    folders = {(one.partition(".")[0], other.partition(".")[0]) for one, other in imports}
+    wrong = [pair for pair in folders if pair[0] in row and row.get(pair[1], 99) >= row[pair[0]]]
+    assert {pair for pair in wrong if pair[0] != pair[1]} <= ALLOWED
 
 
 def test_no_arrow_leads_up_inside_plans(imports):
     def place(module: str) -> int:
         return max(n for n, part in enumerate(IN_PLANS) if f"{module}.".startswith(f"plans.{part}."))
 
-    inside = {module for module in imports if module.startswith("plans.")}
-    wrong = [(one, other) for one in inside for other in imports[one] & inside if place(other) > place(one)]
-    assert wrong == []
-
-
-def test_sampling_and_inference_know_no_frames(imported):
-    barred = re.compile(r"(pandas|pyterrier|ir_measures|pt_active\.frames)\b")
-    arrays = [module for module in imported if module.partition(".")[0] in ("sampling", "inference")]
-    assert [(module, name) for module in arrays for name in imported[module] if barred.match(name)] == []
-
-
-def circle(graph: dict[str, set[str]]) -> str:
-    """Nodes that need each other, or nothing."""
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        return " → ".join(error.args[1])
-    return ""
+    inside = [pair for pair in imports if all(each.startswith("plans.") for each in pair)]
+    assert [(one, other) for one, other in inside if place(other) > place(one)] == []
 
 
 def test_neither_files_nor_entries_of_a_folder_import_each_other_in_a_circle(imports):
     """At every level: a folder inside counts as one entry, so that what it holds has one place in the order."""
-    assert circle(imports) == ""
-    levels: dict[str, dict[str, set[str]]] = {}
-    for module, others in imports.items():
-        for other in others:
-            ours, theirs = module.split("."), other.split(".")
-            depth = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
-            if depth is not None:
-                entries = levels.setdefault("/".join(ours[:depth]), {})
-                entries.setdefault(ours[depth], set()).add(theirs[depth])
-    assert {folder: circle(graph) for folder, graph in levels.items() if circle(graph)} == {}
-    assert len(levels) > 1
+    levels: dict[str, dict[str, set[str]]] = {"files": {}}
+    for module, other in imports:
+        levels["files"].setdefault(module, set()).add(other)
+        ours, theirs = module.split("."), other.split(".")
+        pairs = enumerate(zip(ours, theirs, strict=False))
+        depth = next((at for at, pair in pairs if pair[0] != pair[1]), None)
+        if depth is not None:
+            entries = levels.setdefault("/".join(["", *ours[:depth]]), {})
+            entries.setdefault(ours[depth], set()).add(theirs[depth])
+    for folder, graph in levels.items():
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            pytest.fail(f"{folder}: {' → '.join(error.args[1])}")
+    assert len(levels) > 2
 
 
 def test_the_package_has_the_size_that_a_stranger_can_carry(trees):
@@ -147,14 +129,14 @@ def test_the_package_has_the_size_that_a_stranger_can_carry(trees):
 
 def test_a_name_of_a_class_means_one_thing(trees):
     """No two classes of the package have one name, so that a reader who meets it knows which one it is."""
-    names = Counter(node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef))
+    nodes = [node for tree in trees.values() for node in tree.body]
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
     assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_the_root_is_the_road_and_the_folders_say_their_idea(trees):
     python = {path.relative_to(PACKAGE).parts[0] for path in MODULES.values()}
-    others = {path.name for path in PACKAGE.iterdir() if path.is_file()}
-    entries = (python | others) - {"py.typed"}
+    entries = python | {path.name for path in PACKAGE.iterdir() if path.is_file()} - {"py.typed"}
     assert len(entries) <= ROOT_ENTRIES
     known = [name if (PACKAGE / name).is_dir() else f"{name}.py" for names in ORDER for name in names]
     assert entries == {"__init__.py", "__main__.py", *known}
@@ -166,10 +148,10 @@ def test_the_root_is_the_road_and_the_folders_say_their_idea(trees):
 def test_contributing_shows_every_folder():
     """Each line of the tree that names a folder, which ends in a slash, stands two spaces deeper than that it is in."""
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    shown, above = [], []
+    shown, above = set(), []
     for line in text.split("```text\npt_active/\n", 1)[1].split("```", 1)[0].splitlines():
         name = line.split()[0]
         above[(len(line) - len(line.lstrip())) // 2 - 1 :] = [name]
-        shown += ["".join(above)] if name.endswith("/") else []
+        shown |= {"".join(above)} if name.endswith("/") else set()
     files = {path for ending in ("py", "jinja") for path in PACKAGE.rglob(f"*.{ending}")}
-    assert set(shown) == {f"{path.parent.relative_to(PACKAGE)}/" for path in files} - {"./"}
+    assert shown == {f"{path.parent.relative_to(PACKAGE)}/" for path in files} - {"./"}
