@@ -23,8 +23,7 @@ def test_units_have_the_same_clocks_in_any_order_and_in_any_part():
 def test_clocks_are_exponential_and_differ_by_seed_stage_and_document():
     one = clocks(0, IDS)
     others = [clocks(1, IDS), clocks(0, IDS, stage=1), clocks(0, IDS, IDS), clocks(0, IDS, np.roll(IDS, 1))]
-    for each in [one, *others]:
-        assert stats.kstest(each, "expon").pvalue > 1e-4
+    assert min(stats.kstest(each, "expon").pvalue for each in [one, *others]) > 1e-4
     for other in others:
         assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(IDS))
         assert (one != other).all()

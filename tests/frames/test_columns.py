@@ -14,17 +14,15 @@ from pt_active.frames.runs import ranked_run
 RUN = pd.DataFrame({"qid": ["q", "q", "p"], "docno": ["a", "b", "a"], "score": [1.0, 2.0, 0.5]})
 
 
-def qrels(*labels: object) -> pd.DataFrame:
+def qrels(*labels):
     return pd.DataFrame({"qid": "q", "docno": [f"d{i}" for i in range(len(labels))], "label": list(labels)})
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("qp"), st.sampled_from("abcdef"), st.sampled_from([-1.5, 0.0, -0.0, 1.0, 1e30])),
-        min_size=1,
-        unique_by=lambda t: t[:2],
-    )
-)
+SCORES = st.sampled_from([-1.5, 0.0, -0.0, 1.0, 1e30])
+ROWS = st.tuples(st.sampled_from("qp"), st.sampled_from("abcdef"), SCORES)
+
+
+@given(st.lists(ROWS, min_size=1, unique_by=lambda row: row[:2]))
 def test_order_is_that_of_trec_eval(rows):
     given = pd.DataFrame(rows, columns=["qid", "docno", "score"])
     run = ranked_run(given)
@@ -47,38 +45,26 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning():
 
 
 @pytest.mark.parametrize(
-    ("run", "message"),
+    ("check", "given", "message"),
     [
-        (RUN.iloc[:0], "run 'x' is empty"),
-        (pd.concat([RUN, RUN.iloc[:1]]), "run 'x': 1 duplicate row; document 'a' .* query 'q'"),
-        (RUN.assign(score=[1, np.nan, 2]), "row 1: expected a score that is a finite .* 'b' of query 'q'; got nan"),
-        (RUN.drop(columns="score"), "lacks 'score'"),
-        (RUN.assign(qid=["q", None, "p"]), "row 1: expected a qid .*; got (None|nan)"),
+        (ranked_run, RUN.iloc[:0], "run 'x' is empty"),
+        (ranked_run, pd.concat([RUN, RUN.iloc[:1]]), "'x': 1 duplicate row; document 'a' .* query 'q'"),
+        (ranked_run, RUN.assign(score=[1, np.nan, 2]), "row 1: expected a score .* 'b' of query 'q'; got nan"),
+        (ranked_run, RUN.drop(columns="score"), "lacks 'score'"),
+        (ranked_run, RUN.assign(qid=["q", None, "p"]), "row 1: expected a qid .*; got (None|nan)"),
+        (checked_qrels, qrels(1.5), "row 0: .* whole number from -2 to 1000, for document 'd0' .*; got 1.5"),
+        (checked_qrels, qrels(1001), "whole number from -2 to 1000"),
+        (checked_qrels, qrels(10**400), "whole number from -2"),
+        (checked_qrels, qrels(4), "not above the highest grade, 3, for document 'd0' of query 'q'; got 4"),
+        (checked_qrels, pd.concat([qrels(1), qrels(0)]), r"'d0' of query 'q' has different labels: \[0, 1\]"),
     ],
 )
-def test_malformed_runs(run, message):
+def test_what_is_malformed_is_refused(check, given, message):
     with pytest.raises(ValueError, match=message):
-        ranked_run(run, "x")
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ((1.5,), "row 0: expected a label that is a whole number from -2 to 1000, for document 'd0' .*; got 1.5"),
-        ((np.nan, 1), "row 0: expected a label .*; got nan"),
-        ((1001,), "whole number from -2 to 1000"),
-        ((10**400,), "whole number from -2"),
-        ((4,), "not above the highest grade, 3, for document 'd0' of query 'q'; got 4"),
-    ],
-)
-def test_malformed_labels(labels, message):
-    with pytest.raises(ValueError, match=message):
-        checked_qrels(qrels(*labels), max_grade=3)
+        check(given, **({"name": "x"} if check is ranked_run else {"max_grade": 3}))
 
 
 def test_good_labels_stand_once_and_are_whole_numbers():
     assert len(checked_qrels(pd.concat([qrels(1, 2), qrels(1, 2)]))) == 2
-    with pytest.raises(ValueError, match=r"document 'd0' of query 'q' has different labels: \[0, 1\]"):
-        checked_qrels(pd.concat([qrels(1), qrels(0)]))
     assert checked_qrels(qrels("2", "0")).label.tolist() == [2, 0]
     assert checked_qrels(qrels(2.0, 0.0)).label.dtype == np.int64

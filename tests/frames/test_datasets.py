@@ -1,6 +1,6 @@
 """Texts and queries of ir_datasets in the place of a file; no test needs a network."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ir_datasets
 import pytest
@@ -12,10 +12,9 @@ from pt_active.frames.topics import read_texts, read_topics
 class Page(NamedTuple):
     doc_id: str
     title: str
-    body: str
 
-    def default_text(self) -> str:
-        return f"{self.title} {self.body}"
+    def default_text(self):
+        return f"{self.title} of oak"
 
 
 class Topic(NamedTuple):
@@ -23,36 +22,36 @@ class Topic(NamedTuple):
     title: str
     description: str
 
-    def default_text(self) -> str:
+    def default_text(self):
         return self.title
 
 
-PAGES = [Page("d1", "Lamps", "of oak"), Page("d2", "Chairs", "of oak"), Page("d3", "Tables", "of pine")]
+PAGES = [Page("d1", "Lamps"), Page("d2", "Chairs"), Page("d3", "Tables")]
 
 
 class Pages(BaseDocs):
-    def docs_iter(self) -> Any:
+    def docs_iter(self):
         return iter(PAGES)
 
-    def docs_store(self) -> Any:
+    def docs_store(self):
         return self
 
-    def get_many(self, wanted: list[str]) -> dict[str, Page]:
+    def get_many(self, wanted):
         return {each.doc_id: each for each in PAGES if each.doc_id in wanted}
 
 
 class Topics(BaseQueries):
-    def queries_iter(self) -> Any:
+    def queries_iter(self):
         return iter([Topic("7", " oak lamp", "Of oak."), Topic("8", "chair", "Chairs.")])
 
 
 class Offline(BaseQueries):
-    def queries_iter(self) -> Any:
+    def queries_iter(self):
         raise ConnectionError("Max retries exceeded\nwith url: /secret")
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(monkeypatch):
     sets = {"made-up": (Pages(), Topics()), "no-docs": (Topics(),), "no-queries": (Pages(),), "offline": (Offline(),)}
     known = {name: ir_datasets.Dataset(*parts) for name, parts in sets.items()}
     monkeypatch.setattr(ir_datasets.registry, "_registered", ir_datasets.registry._registered | known)
@@ -60,7 +59,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_texts_of_all_documents_or_of_those_that_are_wanted_and_what_judges_are_shown_of_queries():
     every = read_texts("ir_datasets:made-up")
-    assert every.to_numpy().tolist() == [["d1", "Lamps of oak"], ["d2", "Chairs of oak"], ["d3", "Tables of pine"]]
+    assert every.to_numpy().tolist() == [["d1", "Lamps of oak"], ["d2", "Chairs of oak"], ["d3", "Tables of oak"]]
     assert read_texts("ir_datasets:made-up", docnos=["d3", "d9", "d1", "d3"])["docno"].tolist() == ["d3", "d1"]
     topics = read_topics("ir_datasets:made-up")
     assert topics.columns.tolist() == ["qid", "query", "description"]

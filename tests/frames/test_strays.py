@@ -57,7 +57,7 @@ def test_a_label_that_is_meant_for_its_own_document_counts(keys, labelled):
 
 
 def test_only_documents_without_a_label_can_have_been_meant_and_lost_zeros_of_ids_are_counted():
-    assert strays(KEYS, [("q1", "471")], [docno != "0471" for _, docno in KEYS]).hint == ""
+    assert strays(KEYS, [("q1", "471")], [False, True, True, True]).hint == ""
     assert lost_zeros(["051", "052", "x"], ["51", "52"]) == "2 ids have other leading zeros, such as '051' for '51'"
     assert lost_zeros(["a1"], ["a01"]) == ""
 
@@ -66,8 +66,7 @@ def test_only_documents_without_a_label_can_have_been_meant_and_lost_zeros_of_id
 def test_labels_that_belong_to_nothing_are_said(level, graded, demo):
     frame = graded.assign(docno=graded["docno"].str.replace("d", "0", regex=False))
     plan = Plan.create(frame, None, DCG @ 10, budget=200, seed=1, level=level)
-    keys = plan.assessments[["qid", "docno"]]
-    labels = keys.assign(label=demo.judge(keys.assign(docno="d" + keys["docno"].str[1:]))["label"].to_numpy())
+    labels = plan.assessments[["qid", "docno"]].assign(label=1)
     short = labels["docno"].str.lstrip("0")
     wrong = labels.assign(docno=[short[0], *labels["docno"][1:]])
     example = f"document '{short[0]}' of query '{labels['qid'][0]}'"
@@ -83,7 +82,6 @@ def test_labels_that_belong_to_nothing_are_said(level, graded, demo):
     for answer in (found, status):
         assert json.loads(json.dumps(answer.to_dict(), allow_nan=False))["unknown"] == 1
         assert "without its leading zeros" in str(answer)
-    others = labels.head(3).assign(docno=["aa", "bb", "cc"])
-    more = plan.compare(pd.concat([labels, others])).basis.unknown
-    assert (more.number, more.caution) == (3, "")
+    unknown = labels.head(3).assign(docno=["aa", "bb", "cc"])
+    assert plan.compare(pd.concat([labels, unknown])).basis.unknown.number == 3
     assert plan.compare(labels).basis.unknown == NO_STRAYS

@@ -18,22 +18,21 @@ from pt_active.frames.trec import read_qrels, read_run
 from pt_active.judging.files import read_file
 
 
-def table(content, separator=",", quoted=True):
-    return read_table(Source("t.csv", content.encode()), separator, ("a", "b"), quoted)
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_cells_hold_what_quotation_marks_enclose(end):
     content = end.join(["a,b", '"x, ""y""",2', f'"one{end}two",', "", ' "c,5" d', ",", "e,f"])
-    found = table(content)
+    found = read_table(Source("t.csv", content.encode()), ",", ("a", "b"))
     assert found.to_dict("list") == {"a": ['x, "y"', f"one{end}two", ' "c', "e"], "b": ["2", "", '5" d', "f"]}
     assert found.index.tolist() == [2, 3, 5, 7]
+
+
+WIDE = "line 2: expected 'a', 'b' (2 cells, as in the header); got '1', '2', '3' (3 cells)"
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b\n1,2,3\n4,5\n", "line 2: expected 'a', 'b' (2 cells, as in the header); got '1', '2', '3' (3 cells)"),
+        ("a,b\n1,2,3\n4,5\n", WIDE),
         ('a,b\n"1\n1",2\n4\n', "line 4: expected"),
         ('a,b\n1,"2\n3,4\n', "line 2: a quotation mark opens a cell, and none closes it"),
         ('a,b\n1,"2"x\n', "line 2: characters after the quotation mark that closes a cell"),
@@ -46,53 +45,47 @@ def test_cells_hold_what_quotation_marks_enclose(end):
 )
 def test_other_rows_are_refused_with_their_line(content, said):
     with pytest.raises(ValueError, match=re.escape(said)):
-        table(content)
+        read_table(Source("t.csv", content.encode()), ",", ("a", "b"))
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ('"qid": "q", "docno": "d", "label": 1, "label": 3', "got the key 'label' more than once"),
-        ('"qid": ["q"], "docno": "d", "label": 1', "not empty and without NUL; got ['q']"),
-        ('"qid": "q", "docno": "a\\u0000b", "label": 1', "without NUL; got 'a\\x00b'"),
-        ('"qid": "q", "docno": "d", "label": NaN', "got NaN, which is not JSON"),
-        ('"qid": "q", "docno": "d", "label": 1' + "0" * 5000, "expected JSON"),
-        ('"qid": "q", "docno": "d", "label": 1, "x": ' + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
-    ],
-)
-def test_json_lines_are_strict(fields, said, tmp_path):
-    (tmp_path / "a.jsonl").write_text(f'{{"qid": "p", "docno": "d", "label": 0}}\n{{{fields}}}\n')
-    with pytest.raises(ValueError, match=rf"a\.jsonl: line 2: .*{re.escape(said)}") as caught:
-        read_file(tmp_path / "a.jsonl")
-    assert len(str(caught.value)) < 500
+def test_json_lines_are_strict(tmp_path):
+    nested = "[" * 100_000 + "]" * 100_000
+    for fields, said in (('"label": 3', "got the key 'label' more than once"), (f'"x": {nested}', "nested too deeply")):
+        (tmp_path / "a.jsonl").write_text(f'\n{{"qid": "q", "docno": "d", "label": 1, {fields}}}\n')
+        with pytest.raises(ValueError, match=rf"a\.jsonl: line 2: .*{said}") as caught:
+            read_file(tmp_path / "a.jsonl")
+        assert len(str(caught.value)) < 500
 
 
 IDS = (["a"], {"a": 1}, b"a", True, 1.0, np.float32(2), Decimal("1.0"), "", "\u00a0\t", "a\0b")
 SCORES = (True, pd.Timestamp("2026-01-01"), np.inf, np.nan, "high", [1], [{"a": 1}], [])
 LABELS = (False, datetime.date(2026, 1, 1), pd.Timedelta(1), 0.5, "good", [1])
-VALUES = {"docno": IDS, "score": SCORES, "label": LABELS}
+READERS = {
+    "docno": (ranked_run, read_run, checked_qrels, read_qrels),
+    "score": (ranked_run, read_run),
+    "label": (checked_qrels, read_qrels),
+}
 
 
-@pytest.mark.parametrize(("column", "value"), [(name, each) for name, some in VALUES.items() for each in some])
-def test_ids_and_numbers_are_the_same_in_frames_and_in_parquet(column, value, tmp_path):
-    columns = {"qid": ["q"], "docno": ["d"], "score": [1.0], "label": [1]} | {column: [value]}
-    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    frame = pd.DataFrame(columns).assign(**{column: pd.Series([value], dtype=object)})
-    ways = [] if column == "label" else [(ranked_run, read_run)]
-    ways += [] if column == "score" else [(checked_qrels, read_qrels)]
+@pytest.mark.parametrize("column", ["docno", "score", "label"])
+def test_ids_and_numbers_are_the_same_in_frames_and_in_parquet(column, tmp_path):
     said = "text or a whole number, not empty" if column == "docno" else "a .*, for document 'd' of"
-    for of_frame, of_file in ways:
-        for read, given in ((of_frame, frame), (of_file, tmp_path / "a.parquet")):
+    for value in {"docno": IDS, "score": SCORES, "label": LABELS}[column]:
+        columns = {"qid": ["q"], "docno": ["d"], "score": [1.0], "label": [1]} | {column: [value]}
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+        frame = pd.DataFrame(columns).assign(**{column: pd.Series([value], dtype=object)})
+        for read in READERS[column]:
+            given = frame if read in (ranked_run, checked_qrels) else tmp_path / "a.parquet"
             with pytest.raises(ValueError, match=f"row [01]: expected a {column} that is {said}"):
                 read(given)
 
 
-@pytest.mark.parametrize("kinds", [(pa.null(),) * 3, (pa.string(), pa.string(), pa.float64())], ids=["null", "typed"])
-def test_a_parquet_run_without_rows_is_empty_whatever_its_columns(kinds, tmp_path):
-    names = ["qid", "docno", "score"]
-    pq.write_table(pa.table([pa.array([], type=kind) for kind in kinds], names=names), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"a\.parquet: the table is empty; expected rows with 'qid', 'docno', 'score'"):
-        read_run(tmp_path / "a.parquet")
+def test_a_parquet_run_without_rows_is_empty_whatever_its_columns(tmp_path):
+    for kind in (pa.null(), pa.string()):
+        columns = {name: pa.array([], type=kind) for name in ("qid", "docno", "score")}
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+        with pytest.raises(ValueError, match=r"a\.parquet: the table is empty; expected rows with 'qid', 'docno'"):
+            read_run(tmp_path / "a.parquet")
 
 
 def test_parquet_texts_that_are_not_utf_8_are_refused_by_the_name_of_the_file(tmp_path):

@@ -11,22 +11,20 @@ from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.plans.making.manifest import digest
 
+TEXT = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n2 Q0 d1 1 -3e-2 tag\n"
+
 
 @pytest.fixture
 def write(tmp_path):
     def write(name, content):
-        path = tmp_path / name
         data = content if isinstance(content, bytes) else content.encode("utf-8")
-        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-        return path
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return tmp_path / name
 
     return write
 
 
-TEXT = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n2 Q0 d1 1 -3e-2 tag\n"
-
-
-@pytest.mark.parametrize(("name", "end"), [("a.run", "\n"), ("a.run", "\r\n"), ("a.run.gz", "\n")])
+@pytest.mark.parametrize(("name", "end"), [("a.run", "\n"), ("a.run.gz", "\r\n")])
 def test_run_has_the_columns_of_pyterrier_and_its_ids_stay_strings(write, name, end):
     run = read_run(write(name, (TEXT + 'NA Q0 007 1 2 t\nzażółć Q0 "文書" 1 1 t\n').replace("\n", end)))
     found = run[["qid", "docno", "score", "rank"]].to_numpy().tolist()
@@ -34,24 +32,45 @@ def test_run_has_the_columns_of_pyterrier_and_its_ids_stay_strings(write, name, 
     assert found == [*first, ["NA", "007", 2, 0], ["zażółć", '"文書"', 1, 0]]
 
 
+SEVERAL = "qid,query,qlen\n1,lamp,1\n1,lamp,2\n"
+SHORT = "qid\tquery\tqlen\n1\tlamp\t1\n2\tshoes\n"
+JSON = '{"docno": "d1", "text": "b"}\n'
+OPEN = '<topics>\n<topic number="1"><query>lamp</topic></topics>'
+
+
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("read", "content", "complaint"),
     [
-        ("q1 Q0 d3 3 1.0", "expected 6 columns, qid Q0 docno rank score tag; got 5 columns"),
-        ("q1 Q0 d3 3 1.0 my own long tag", "expected 6 columns, .*; got 9 columns"),
-        ("q1 Q0 d3 3 high tag", "expected a score that is a finite number, for document 'd3' .*; got 'high'"),
-        ("\u00a0 Q0 d3 3 1 tag", "expected a qid that is text or a whole number, not empty"),
-        ("q1 Q0 \x0b 3 1 tag", "expected a docno that is text or a whole number, not empty"),
-        ("q1 Q0 d3 3 nan tag", "expected a score that is a finite number, .*; got '?nan"),
-        (b"q1 Q0 d\xe9 3 1.0 tag", "bytes that are not UTF-8"),
+        (read_run, "q1 Q0 d3 3 1.0", "line 1: expected 6 columns, qid Q0 docno rank score tag; got 5 columns"),
+        (read_run, f"{TEXT}q1 Q0 d3 3 1.0 my own long tag", "line 4: expected 6 columns, .*; got 9 columns"),
+        (read_run, "q1 Q0 d3 3 high tag", "a score that is a finite number, for document 'd3' .*; got 'high'"),
+        (read_run, f"{TEXT}\r\n\r\nq1 Q0 d3 3 nan tag", "line 6: expected a score .*; got '?nan"),
+        (read_run, "\u00a0 Q0 d3 3 1 tag", "expected a qid that is text or a whole number, not empty"),
+        (read_run, "q1 Q0 \x0b 3 1 tag", "expected a docno that is text or a whole number, not empty"),
+        (read_run, TEXT.encode() + b"q1 Q0 d\xe9 3 1.0 tag\n", "line 4: bytes that are not UTF-8"),
+        (read_run, "q1 Q0 d1 1 2 t\n\nq1 Q0 d1 2 1 t\n", r"1 duplicate row; .* in query 'q1' \(line 3\)"),
+        (read_topics, SHORT, r"line 3: expected 'qid', 'query', 'qlen' .*; got '2', 'shoes'"),
+        (read_topics, b"qid,query\n2,caf\xe9\n", "line 2: bytes that are not UTF-8"),
+        (read_topics, "qid,title\n1,lamp\n", "expected a header with 'qid', 'query'; missing: 'query'; got"),
+        (read_topics, "qid\tquery\n\n", "a header but no topics"),
+        (read_topics, "qid\tquery\n1\tlamp\n \tshoes\n", "row 3: expected a qid that .* not empty"),
+        (read_topics, SEVERAL, "each qid must have one row; these have several different rows: '1'"),
+        (read_topics, "1\tlamp\n\n2\tshoes\t1\n", "line 3: expected qid<TAB>query; got more .* add a first line"),
+        (read_topics, "1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query; got '2 shoes"),
+        (read_topics, "1\tlamp\n1\tshoes\n", r"each qid must have one query; these have several: '1'"),
+        (read_topics, "<top>\n<title>lamp\n</top>\n", "expected TREC topics"),
+        (read_topics, OPEN, "expected TREC topics.*line 2"),
+        (read_texts, JSON + '{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
+        (read_texts, JSON + '{"docno": ', "line 2: expected JSON; got Expecting value"),
+        (read_texts, JSON + '{"docno": null, "text": "c"}', "line 2: expected a docno .*; got None"),
+        (read_texts, JSON + '{"docno": "d2", "text": 1}', "line 2: expected a text of document 'd2'; got 1"),
+        (read_texts, JSON + '{"docno": "d1", "text": "c"}', "each docno must have one text; .* several: 'd1'"),
     ],
 )
-@pytest.mark.parametrize("before", ["", TEXT, TEXT + "\r\n\r\n"], ids=["first", "fourth", "after blanks"])
-def test_malformed_run_line_is_named(write, line, complaint, before):
-    line = line if isinstance(line, bytes) else line.encode()
-    path = write("bad.gz", before.encode() + line + b"\n" + TEXT.encode())
-    with pytest.raises(ValueError, match=rf"bad\.gz: line {before.count(chr(10)) + 1}: {complaint}"):
-        read_run(path)
+def test_malformed_lines_are_named(write, read, content, complaint):
+    name = {read_run: "bad.gz", read_topics: "t.tsv", read_texts: "d.jsonl"}[read]
+    with pytest.raises(ValueError, match=rf"{name}: .*{complaint}"):
+        read(write(name, content))
 
 
 @pytest.mark.parametrize(
@@ -59,37 +78,17 @@ def test_malformed_run_line_is_named(write, line, complaint, before):
     [
         ((20, 20, 10), "the last query, 'q2', has 10 lines and all other queries at least 20; is the file whole"),
         ((20, 12, 1), "the last query, 'q2', has 1 line and all other queries at least 12; is the file whole"),
-        ((10, 20, 20), None),
-        ((10,), None),
+        ((10, 20, 20), ""),
+        ((10,), ""),
     ],
 )
-def test_a_run_that_may_have_been_cut_is_said(tmp_path, lines, said):
+def test_a_run_that_may_have_been_cut_is_said(write, lines, said):
     rows = [f"q{x} Q0 d{i} {i} {-i} r\n" for x, number in enumerate(lines) for i in range(number)]
-    (tmp_path / "a.run").write_text("".join(rows))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        assert len(read_run(tmp_path / "a.run")) == sum(lines)
-    assert [str(each.message).partition(".run: ")[2][: len(said or "")] for each in caught] == ([said] if said else [])
-
-
-def test_duplicate_pair_in_a_run_is_an_error(write):
-    said = r"a\.run: the run: 1 duplicate row; document 'd1' occurs more than once in query 'q1' \(line 3\)"
-    with pytest.raises(ValueError, match=said):
-        read_run(write("a.run", "q1 Q0 d1 1 2 t\n\nq1 Q0 d1 2 1 t\n"))
-
-
-@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
-def test_missing_empty_and_damaged_files_are_named(write, tmp_path, read):
-    for name in ("none.txt", "none.gz", "none.parquet", "none.jsonl"):
-        with pytest.raises(FileNotFoundError, match=name):
-            read(tmp_path / name)
-    for name, content in (("a.txt", ""), ("b.txt", "\n \n"), ("a.gz", ""), ("a.jsonl", "\n")):
-        with pytest.raises(ValueError, match=rf"{name}: the file is empty; expected"):
-            read(write(name, content))
-    for name in ("b.gz", "a.parquet"):
-        (tmp_path / name).write_bytes(b"neither at all")
-        with pytest.raises(ValueError, match=name):
-            read(tmp_path / name)
+        assert len(read_run(write("a.run", "".join(rows)))) == sum(lines)
+    assert len(caught) == bool(said)
+    assert all(said in str(each.message) for each in caught)
 
 
 def test_qrels_follow_trec(write):
@@ -98,10 +97,10 @@ def test_qrels_follow_trec(write):
     assert qrels["label"].dtype == np.int64
 
 
-TOPICS = {"qid": ["007", "0x1"], "query": ['wooden "lamp"', "żółć"]}
 SGML = """<top>\n<num> Number: 007\n<title> wooden "lamp"\n<desc> Description:\nnone\n</top>
 <top>\n<num>0x1</num>\n<title>żółć</title>\n</top>\n"""
-XML = """<topics><topic number="007"><query>wooden "lamp"</query><narrative>none</narrative></topic>
+XML = """<?xml version="1.0" encoding="utf-8"?>
+<topics><topic number="007"><query>wooden "lamp"</query><narrative>none</narrative></topic>
 <topic number="0x1"><title>żółć</title></topic></topics>"""
 
 
@@ -111,7 +110,7 @@ XML = """<topics><topic number="007"><query>wooden "lamp"</query><narrative>none
         ("t.tsv", '007\twooden "lamp"\n0x1\tżółć\n'),
         ("t.tsv.gz", '007\twooden "lamp"\r\n\r\n0x1\tżółć\r\n'),
         ("t.trec", SGML),
-        ("t.xml", f'<?xml version="1.0" encoding="utf-8"?>\n{XML}'),
+        ("t.xml", XML),
         ("t.tsv", ' \ufeffqid\tquery\tqkind\tlength\r\n007\twooden "lamp"\tbuy\t3\r\n\r\n0x1\tżółć\t\t1\r\n'),
         ("t.csv", 'qid,query,qkind,length\n007,"wooden ""lamp""",buy,3\n0x1,żółć,,1\n0x1,żółć,,1\n'),
         ("t.csv", '"qid","length","query","qkind"\n007,3,"wooden ""lamp""",buy\n0x1,1,żółć,\n'),
@@ -119,33 +118,12 @@ XML = """<topics><topic number="007"><query>wooden "lamp"</query><narrative>none
 )
 def test_topics_and_their_columns(write, name, content):
     found = read_topics(write(name, content))
+    topics = {"qid": ["007", "0x1"], "query": ['wooden "lamp"', "żółć"]}
     further = {"qkind": ["buy", None], "length": ["3", "1"]} if "qkind" in content else {}
-    assert found.where(found.notna(), None).to_dict("list") == TOPICS | further
+    assert found.where(found.notna(), None).to_dict("list") == topics | further
 
 
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        ("qid\tquery\tqlen\n1\tlamp\t1\n2\tshoes\n", r"line 3: expected 'qid', 'query', 'qlen' .*; got '2', 'shoes'"),
-        (b"qid,query\n2,caf\xe9\n", "line 2: bytes that are not UTF-8"),
-        ("qid,title\n1,lamp\n", "row 1: expected a header with 'qid', 'query'; missing: 'query'; got 'qid', 'title'"),
-        ("qid\tquery\n\n", "a header but no topics"),
-        ("qid\tquery\n1\tlamp\n \tshoes\n", "row 3: expected a qid that .* not empty"),
-        ("qid,query,qlen\n1,lamp,1\n1,lamp,2\n", "each qid must have one row; these have several different rows: '1'"),
-        ("1\tlamp\n\n2\tshoes\t1\n", "line 3: expected qid<TAB>query; got more columns.*add a first line that names"),
-        ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query; got '2 shoes"),
-        ("1\tlamp\n1\tshoes\n", r"each qid must have one query; these have several: '1'"),
-        ("<top>\n<title>lamp\n</top>\n", "expected TREC topics"),
-        ('<topics>\n<topic number="1"><query>lamp</topic></topics>', "expected TREC topics.*line 2"),
-    ],
-)
-def test_malformed_topics_are_named(write, content, complaint):
-    with pytest.raises(ValueError, match=rf"t\.tsv: .*{complaint}"):
-        read_topics(write("t.tsv", content))
-
-
-TEXTS = {"docno": ["d1", "d2", "d3"], "text": ['say "hi', "a\tb, żółć", ""]}
-JSON = r"""{"docno": "d1", "text": "say \"hi", "n": 1}
+TEXTS = r"""{"docno": "d1", "text": "say \"hi", "n": 1}
 
 {"text": "a\tb, żółć", "docno": "d2"}
 {"docno": "d3", "text": ""}
@@ -153,25 +131,11 @@ JSON = r"""{"docno": "d1", "text": "say \"hi", "n": 1}
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("d.tsv.gz", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\nd1\tsay "hi\n'), ("d.jsonl", JSON)]
+    ("name", "content"), [("d.tsv.gz", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\nd1\tsay "hi\n'), ("d.jsonl", TEXTS)]
 )
 def test_texts(write, name, content):
-    assert read_texts(write(name, content)).to_dict("list") == TEXTS
-
-
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
-        ('{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
-        ('{"docno": ', "line 2: expected JSON; got Expecting value"),
-        ('{"docno": null, "text": "c"}', "line 2: expected a docno that is text or a whole number.*; got None"),
-        ('{"docno": "d2", "text": 1}', "line 2: expected a text of document 'd2'; got 1"),
-        ('{"docno": "d1", "text": "c"}', "each docno must have one text; these have several: 'd1'"),
-    ],
-)
-def test_malformed_json_lines_are_named(write, line, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        read_texts(write("d.jsonl", '{"docno": "d1", "text": "b"}\n' + line))
+    texts = {"docno": ["d1", "d2", "d3"], "text": ['say "hi', "a\tb, żółć", ""]}
+    assert read_texts(write(name, content)).to_dict("list") == texts
 
 
 def test_parquet_frames(tmp_path):
@@ -180,10 +144,12 @@ def test_parquet_frames(tmp_path):
     run = read_run(path)[["qid", "docno", "score", "rank", "query"]]
     assert run.to_numpy().tolist() == [["1", "b", 2, 0, "lamp"], ["1", "a", 1, 1, "lamp"]]
     assert read_topics(path)[["qid", "query"]].to_dict("list") == {"qid": ["1"], "query": ["lamp"]}
-    with pytest.raises(ValueError, match=r"a\.parquet: expected the columns 'qid', 'docno', 'label'; missing: 'label'"):
-        read_qrels(path)
-    with pytest.raises(ValueError, match=r"a\.parquet: expected the columns 'docno', 'text'; missing: 'text'"):
-        read_texts(path)
+    for read, columns, missing in (
+        (read_qrels, "'qid', 'docno', 'label'", "label"),
+        (read_texts, "'docno', 'text'", "text"),
+    ):
+        with pytest.raises(ValueError, match=rf"a\.parquet: expected the columns {columns}; missing: '{missing}'"):
+            read(path)
     pd.DataFrame({"docno": ["a"], "text": ["b"]})[:0].to_parquet(path)
     with pytest.raises(ValueError, match=r"a\.parquet: the table is empty"):
         read_texts(path)
@@ -191,12 +157,12 @@ def test_parquet_frames(tmp_path):
 
 def test_digest_sees_what_a_frame_says_not_how_it_is_kept():
     frame = pd.DataFrame({"qid": ["1", "2", "2"], "score": [0.0, 1.5, np.nan], "text": ["a", None, "ż"]})
+    vectors = frame.assign(features=[np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.zeros(2)])
     same = [frame[::-1], frame.set_index(pd.Index([5, 5, 6])), frame[["text", "qid", "score"]]]
-    same += [frame.astype({"qid": object, "text": object}), frame.astype({"qid": "string"})]
-    assert {digest(each) for each in [*same, frame.assign(score=[-0.0, 1.5, np.nan])]} == {digest(frame)}
-    other = [frame[:2], frame.rename(columns={"qid": "docno"}), frame.assign(qid=["2", "1", "2"])]
-    other += [frame.assign(score=[0.0, 1.5, 0.0]), pd.concat([frame, frame])]
-    assert len({digest(each) for each in [*other, frame]}) == 6
-    vectors = pd.DataFrame({"qid": ["1", "2"], "features": [np.array([1.0, 2.0]), np.array([3.0, 4.0])]})
+    same += [frame.astype({"qid": object, "text": object}), frame.assign(score=[-0.0, 1.5, np.nan])]
+    assert {digest(each) for each in same} == {digest(frame)}
     assert digest(vectors) == digest(vectors[::-1])
-    assert digest(vectors) != digest(vectors.assign(features=[np.array([1.0, 2.0]), np.array([3.0, 5.0])]))
+    other = [frame, frame[:2], frame.rename(columns={"qid": "docno"}), frame.assign(qid=["2", "1", "2"])]
+    other += [frame.assign(score=[0.0, 1.5, 0.0]), pd.concat([frame, frame]), vectors]
+    other += [vectors.assign(features=[np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.zeros(2)])]
+    assert len({digest(each) for each in other}) == len(other)
