@@ -53,27 +53,22 @@ def told(value: Any) -> Any:
     if isinstance(value, (pd.Series, np.ndarray, np.generic)):
         values = np.asarray(value)
         if values.dtype.kind in "fiu" and values.size > MOST:
-            place = np.arange(values.size) % 97 + 1.0
             finite = np.where(np.isfinite(values), values, 0.5).ravel()
-            return told([values.shape, finite.sum(), finite @ finite, finite @ place])
+            place = np.arange(values.size) % 97 + 1.0
+            values = np.array([*values.shape, finite.sum(), finite @ finite, finite @ place])
         return told(values.tolist())
-    if isinstance(value, pd.DataFrame):
-        return {str(name): told(value[name]) for name in value.columns if name not in LEFT_OUT}
-    if isinstance(value, Mapping):
-        return {str(key): told(each) for key, each in value.items() if key not in LEFT_OUT}
+    if isinstance(value, (pd.DataFrame, Mapping)):
+        return {str(key): told(value[key]) for key in value if key not in LEFT_OUT}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [told(each) for each in value]
-    about = told({name: getattr(value, name) for name in ARTIFACTS if isinstance(getattr(value, name, None), _SHOWN)})
-    if not about and hasattr(value, "to_dict"):
-        about = told(value.to_dict())
-    elif not about and is_dataclass(value):
-        about = told({each.name: getattr(value, each.name) for each in fields(value)})
-    return {"kind": type(value).__name__, "is": about} | (
-        {"printed": told(str(value))} if isinstance(value, Printed) else {}
-    )
-
-
-_SHOWN = (pd.DataFrame, dict)
+    parts = {name: getattr(value, name, None) for name in ARTIFACTS}
+    parts = {name: each for name, each in parts.items() if isinstance(each, (pd.DataFrame, dict))}
+    if not parts and hasattr(value, "to_dict"):
+        parts = value.to_dict()
+    elif not parts and is_dataclass(value):
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+    printed = {"printed": str(value)} if isinstance(value, Printed) else {}
+    return told({"kind": type(value).__name__, "is": parts} | printed)
 
 
 class Kept:
@@ -98,16 +93,16 @@ class Kept:
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
             asked, self.asked = self.asked, None
+            answer: Any = None
             try:
-                found = function(*given, **named)
-                if asked is not None:
-                    asked.append([function.__qualname__, told(found)])
-                return found
+                answer = function(*given, **named)
+                return answer
             except Exception as error:
-                if asked is not None:
-                    asked.append([function.__qualname__, told(f"{type(error).__name__}: {error}")])
+                answer = f"{type(error).__name__}: {error}"
                 raise
             finally:
+                if asked is not None:
+                    asked.append([function.__qualname__, told(answer)])
                 self.asked = asked
 
         return call
@@ -118,8 +113,9 @@ class Kept:
             public = getattr(pt_active, name)
             if isfunction(public):
                 setattr(pt_active, name, self.watched(public))
-            for kind in public.__mro__ if isclass(public) else ():
-                for method, known in vars(kind).items() if kind.__module__.startswith("pt_active.") else ():
+            ours = [kind for kind in public.__mro__ if "pt_active." in kind.__module__] if isclass(public) else []
+            for kind in ours:
+                for method, known in list(vars(kind).items()):
                     if method.startswith("_") or getattr(known, "__wrapped__", None):
                         continue
                     if isinstance(known, classmethod):
@@ -149,10 +145,10 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> int:
     both = [test for test in after if test in before]
     same = [test for test in both if [name for name, _ in before[test]] == [name for name, _ in after[test]]]
     lines = [line for test in same for line in differences(before[test], after[test], test)]
-    new, gone, other = len(after) - len(both), len(before) - len(both), len(both) - len(same)
     number = sum(len(after[test]) for test in same)
     print(*lines, f"{len(lines)} differences in {number} answers to {len(same)} tests", sep="\n")
-    print(f"{other} tests ask something else, {new} are new, {gone} are gone")
+    new, gone = len(after) - len(both), len(before) - len(both)
+    print(f"{len(both) - len(same)} tests ask something else, {new} are new, {gone} are gone")
     return int(bool(lines))
 
 
@@ -160,8 +156,8 @@ def main() -> int:
     """Run the tests, and write or compare what they are answered."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     task = parser.add_mutually_exclusive_group(required=True)
-    for name in ("write", "check"):
-        task.add_argument(f"--{name}", metavar="FILE", type=Path)
+    task.add_argument("--write", metavar="FILE", type=Path)
+    task.add_argument("--check", metavar="FILE", type=Path)
     asked, tests = parser.parse_known_args()
     kept = Kept()
     kept.watch()
