@@ -51,6 +51,7 @@ def labelled_pairs(n: int = 300) -> pd.DataFrame:
 
 PAIRS = labelled_pairs()
 QRELS = PAIRS[["qid", "docno", "label"]]
+PLAIN = ActiveTest.create(PAIRS, None, CrossEntropy(), seed=2)
 
 
 def in_rounds(test: ActiveTest, strategies: list[str], qrels: pd.DataFrame = QRELS, size: int = 25, **options) -> tuple:
@@ -73,22 +74,17 @@ def truth(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(graded)
 
 
-@pytest.fixture(scope="module")
-def means(demo: DemoCollection, truth: pd.DataFrame) -> Callable[[str], float]:
+def means(demo: DemoCollection, truth: pd.DataFrame, measure: str) -> float:
     """The difference of both rankers by a measure."""
-
-    def of(measure: str) -> float:
-        first, second = (measure_values(run, truth, measure)["value"].mean() for run in demo.runs.values())
-        return first - second
-
-    return of
+    first, second = (measure_values(run, truth, measure)["value"].mean() for run in demo.runs.values())
+    return first - second
 
 
 @pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
-def test_rounds_of_queries_estimate_the_difference(queries, truth, means, drawing: str) -> None:
+def test_rounds_of_queries_estimate_the_difference(demo, queries, truth, drawing: str) -> None:
     strategies = ["ori", "rec", "rf" if drawing == "fixed" else "ori", "uniform"]
     test, labels = in_rounds(queries, strategies, truth, drawing=drawing)
-    exact = means("DCG@10")
+    exact = means(demo, truth, "DCG@10")
     for estimator in round_estimators():
         if drawing == "single" and estimator.startswith("ailur"):
             continue
@@ -102,12 +98,12 @@ def test_rounds_of_queries_estimate_the_difference(queries, truth, means, drawin
     assert labels.groupby(["qid", "docno"]).size().max() == 1
 
 
-def test_a_census_is_the_truth(queries, truth, means) -> None:
+def test_a_census_is_the_truth(demo, queries, truth) -> None:
     test, labels = in_rounds(queries, ["ori", "uniform"], truth, size=60)
     assert test.rounds.census
     for measure in ("DCG@10", "ERR(max_rel=3)@10"):
         found = test.estimate(labels, measure=measure)
-        assert found.value == pytest.approx(means(measure), abs=1e-9)
+        assert found.value == pytest.approx(means(demo, truth, measure), abs=1e-9)
         assert found.confidence_interval() == pytest.approx((found.value, found.value))
         assert "no sampling error" in found.note
     with pytest.raises(ValueError, match="nothing left to draw"):
@@ -144,18 +140,17 @@ MEASURED: dict[Callable[..., PairMeasure], Callable[[np.ndarray, np.ndarray], fl
 
 @pytest.mark.parametrize("measure", MEASURED, ids=lambda measure: str(measure()))
 def test_a_census_of_pairs_is_what_scikit_learn_says(measure: Callable[..., PairMeasure]) -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori", "rec"], size=150)
+    test, labels = in_rounds(PLAIN, ["ori", "rec"], size=150)
     for pairs, asked in ((PAIRS, measure()), (PAIRS[PAIRS["short"]], measure(slice="short"))):
         exact = MEASURED[measure](pairs["label"].to_numpy(), pairs["grade_1"].to_numpy())
-        assert test.estimate(labels, asked).value == pytest.approx(exact, abs=1e-9)
-        assert test.estimate(labels, asked, "lur").value == pytest.approx(exact, abs=1e-9)
+        found = [test.estimate(labels, asked, estimator).value for estimator in (None, "lur")]
+        assert found == pytest.approx([exact, exact], abs=1e-9)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_rounds_of_pairs_estimate_every_measure(strategy: str) -> None:
     first = strategy if strategy in ("ori", "uniform") else "ori"
-    test = ActiveTest.create(PAIRS, None, CrossEntropy(), seed=2)
-    test, labels = in_rounds(test, [first, strategy, strategy], size=40)
+    test, labels = in_rounds(PLAIN, [first, strategy, strategy], size=40)
     for measure in MEASURED if strategy == "ori" else (CrossEntropy, Recall, AUC):
         exact = MEASURED[measure](PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy())
         found = test.estimate(labels, measure(), "lur")
@@ -180,7 +175,7 @@ def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
 
 @pytest.mark.parametrize(("measure", "needs"), [(AUC(), "labels of both classes"), (Recall(), "an instance")])
 def test_one_class_leaves_auc_undefined_and_says_so(measure: PairMeasure, needs: str) -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori"], size=20)
+    test, labels = in_rounds(PLAIN, ["ori"], size=20)
     found = test.estimate(labels.assign(label=0), measure)
     assert np.isnan([found.value, *found.confidence_interval()]).all()
     assert f"{measure} is undefined: it needs {needs}" in found.note
@@ -189,69 +184,58 @@ def test_one_class_leaves_auc_undefined_and_says_so(measure: PairMeasure, needs:
 def test_a_poisson_round_may_draw_nothing() -> None:
     tests = (ActiveTest.create(PAIRS.head(3), None, Squared(), seed=seed) for seed in range(200))
     test = next(each for each in (t.next_round(1, drawing="poisson") for t in tests) if each.assessments.empty)
+    assert "drawn     0 of 3 pairs" in str(test)
     assert list(test.assessments.columns) == ["qid", "docno", "inclusion"]
     with pytest.raises(ValueError, match="no round has drawn anything, .*: call next_round"):
         test.estimate(QRELS)
     assert len(test.next_round(2).assessments) == 2
 
 
-REFUSED_ROUNDS = [
-    ({"qrels": QRELS, "strategy": "rec"}, "learns from labels: draw the first round"),
-    ({"strategy": "rf"}, "learns from labels: draw the first round"),
-    ({"strategy": "best"}, "unknown strategy 'best'; it is one of ori, rec, rf, uniform"),
-    ({"size": 2.5}, "size must be a whole number, got 2.5"),
-    ({"size": 0}, "size must be at least 1"),
-    ({"drawing": "systematic"}, "unknown drawing"),
-]
+def drawn(**options) -> None:
+    PLAIN.next_round(**{"size": 5} | options)
 
 
-@pytest.mark.parametrize(("options", "message"), REFUSED_ROUNDS)
-def test_rounds_that_cannot_be_drawn(options: dict, message: str) -> None:
-    test = ActiveTest.create(PAIRS, None, CrossEntropy())
-    assert test.assessments.empty
-    assert "drawn     0 of 300 pairs" in str(test)
-    with pytest.raises(ValueError, match=message):
-        test.next_round(**{"size": 5} | options)
+def estimated(**asked) -> None:
+    test, labels = in_rounds(PLAIN, ["ori"])
+    test.estimate(labels, **asked)
+
+
+def made(measure: str | PairMeasure, frame: pd.DataFrame = PAIRS, **columns) -> None:
+    ActiveTest.create(frame.assign(**columns), None, measure)
+
+
+THREE = {"rank_a": 0, "rank_b": 0, "rank_c": 0, "docno": "d", "qid": PAIRS["docno"]}
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("ask", "message"),
     [
-        ({"estimator": "snis"}, "unknown estimator 'snis'; the estimators are lur"),
-        ({"measure": ZeroOne(slice="long")}, "slice must name a column of the pool that is true or false, got 'long'"),
-        ({"measure": AUC(slice="grade_1")}, "slice 'grade_1': expected values that are true or false"),
-        ({"measure": Precision(), "slice": "short"}, r"write Precision\(…, slice='short'\)"),
-        ({"measure": Precision(), "estimator": "lur_difference"}, "lur_difference is for means"),
-        ({"measure": "AUC"}, r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"),
-        ({"measure": AUC(rel=2)}, "rel=2 is above the highest grade, 1"),
+        (lambda: drawn(qrels=QRELS, strategy="rec"), "learns from labels: draw the first round"),
+        (lambda: drawn(strategy="best"), "unknown strategy 'best'; it is one of ori, rec, rf, uniform"),
+        (lambda: drawn(size=2.5), "size must be a whole number, got 2.5"),
+        (lambda: drawn(drawing="systematic"), "unknown drawing"),
+        (lambda: estimated(estimator="snis"), "unknown estimator 'snis'; the estimators are lur"),
+        (lambda: estimated(measure=ZeroOne(slice="long")), "must name a column of the pool .*, got 'long'"),
+        (lambda: estimated(measure=AUC(slice="grade_1")), "slice 'grade_1': expected values that are true or false"),
+        (lambda: estimated(measure=Precision(), slice="short"), r"write Precision\(…, slice='short'\)"),
+        (lambda: estimated(measure=Precision(), estimator="lur_difference"), "lur_difference is for means"),
+        (lambda: estimated(measure="AUC"), r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"),
+        (lambda: made(AUC()), r"draw for CrossEntropy\(\), and estimate AUC"),
+        (lambda: made("cross_entropy"), "the pool has no ranker, so its grades are tested"),
+        (lambda: made(Precision(rel=2)), "rel=2 is above the highest grade, 1"),
+        (lambda: made(CostMatrix([[0, 1, 2], [1, 0, 1]])), "has 3 columns, but the labels have 2 grades"),
+        (lambda: made(GaussianSquared()), r"real labels without grades; the squared error of grades is Squared\(\)"),
+        (lambda: made(ZeroOne(slice="short"), short=False), "the slice 'short' holds no pair"),
+        (lambda: made(Squared(), PAIRS.iloc[:0]), "need rows, and the predictor's probabilities"),
+        (lambda: made(Squared(), PAIRS.drop(columns="docno")), "it lacks 'docno'"),
+        (lambda: made(Squared(), pd.concat([PAIRS, PAIRS.head(1)])), "the pairs: 1 duplicate row;"),
+        (lambda: made(Squared(), grade_1=0.9), "grade probabilities must be at least 0 and sum to 1"),
+        (lambda: made("DCG@10", **THREE), "one ranker or the"),
     ],
 )
-def test_questions_that_have_no_answer(asked: dict, message: str) -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori"])
+def test_what_cannot_be_drawn_or_asked_is_refused(ask: Callable[[], None], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        test.estimate(labels, **asked)
-
-
-REFUSED_POOLS = [
-    (PAIRS, AUC(), r"draw for CrossEntropy\(\), and estimate AUC"),
-    (PAIRS, "cross_entropy", "the pool has no ranker, so its grades are tested"),
-    (PAIRS, Precision(rel=2), "rel=2 is above the highest grade, 1"),
-    (PAIRS, CostMatrix([[0, 1, 2], [1, 0, 1]]), "the cost matrix has 3 columns, but the labels have 2 grades"),
-    (PAIRS, GaussianSquared(), r"for real labels without grades; the squared error of grades is Squared\(\)"),
-    (PAIRS, ZeroOne(slice="long"), "slice must name a column of the pool"),
-    (PAIRS.assign(short=False), ZeroOne(slice="short"), "the slice 'short' holds no pair"),
-    (PAIRS.iloc[:0], Squared(), "need rows, and the predictor's probabilities"),
-    (PAIRS.drop(columns="docno"), Squared(), "it lacks 'docno'"),
-    (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), "the pairs: 1 duplicate row;"),
-    (PAIRS.assign(grade_1=0.9), Squared(), "grade probabilities must be at least 0 and sum to 1"),
-    (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", "one ranker or the"),
-]
-
-
-@pytest.mark.parametrize(("frame", "measure", "message"), REFUSED_POOLS)
-def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ActiveTest.create(frame, None, measure)
+        ask()
 
 
 def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_that_count() -> None:
@@ -268,11 +252,6 @@ def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_
         expected = (0, t**2 / (n + t**2)) if isinstance(measure, ZeroOne) else (n / (n + t**2), 1)
         assert found.confidence_interval() == pytest.approx(expected, abs=1e-9), measure
         assert f"that of {n:.1f} pairs drawn at random of which none is an exception" in found.note
-    beyond = test.next_round(20, labels, "rf")
-    labels = pd.concat([labels, wanted(beyond, perfect)])
-    noted = beyond.estimate(labels, Precision(), "aiipw_ratio")
-    assert noted.confidence_interval().high == 1
-    assert "none is an exception; aiipw_ratio assumes that draws" in noted.note
 
 
 def test_more_than_is_left_is_drawn_with_a_warning() -> None:
