@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent / "shared"), str(Path(__file__).parents[1] / "examples" / "reproduce")]
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "shared"), str(HERE / "answers"), str(HERE.parent / "examples" / "reproduce")]
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from made_answers import made, preferred, true_scores
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from pt_active import Answers
 from pt_active.cli.app import app
@@ -20,14 +20,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def invoke(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def run(*words: object) -> str:
-    result = invoke(*words)
-    assert result.exit_code == 0, result.output
-    return result.stdout
+def run(*words: object, code: int = 0) -> str:
+    """What a command prints, or what it complains of if it fails."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result.stderr if code else result.stdout
 
 
 def init(table: pd.DataFrame, budget: int, *words: str) -> str:
@@ -49,7 +46,7 @@ def test_five_commands_from_a_table_to_a_verdict():
     table = made(140, better=1.0)
     said = init(table, 280)
     assert re.search(r"new +an answer to each of 140 items", said)
-    assert re.search(r"(?m)^  budget +280 of 280 answers to judge: all, if no verdict comes before$", said)
+    assert re.search(r"budget +280 of 280 answers to judge: all, if no verdict comes before", said)
     run("plan")
     fill(table)
     assert run("status").startswith("new is better: +")
@@ -83,9 +80,8 @@ def test_costs_and_clusters_of_the_table_count_and_the_forecast_leaves_the_unit_
 def test_the_answers_of_another_plan_stay_and_those_of_the_project_are_made_again():
     init(made(5), 5)
     Path("pt-active.toml").unlink()
-    told = invoke("init", "--answers", "answers.csv", "--budget", 5)
-    assert told.exit_code == 2
-    assert "my-plan-answers.parquet exists; remove it, or change the key plan" in told.stderr
+    told = run("init", "--answers", "answers.csv", "--budget", 5, code=2)
+    assert "my-plan-answers.parquet exists; remove it, or change the key plan" in told
     Path("pt-active.toml").write_text('plan = "other"\npool = "other-answers.parquet"\n')
     run("init", "--answers", "answers.csv", "--budget", 5)
     table = made(4).drop(columns=["truth", "run", "score"]).assign(weight=[3.0, 3.0, *[1.0] * 6])
@@ -112,9 +108,6 @@ def test_a_preference_is_one_decision_an_item():
     assert f"{scores['score'].mean():+.4f}" in run("status")
 
 
-STRAY = "qid,docno,label\ni3,none,1\n"
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -131,9 +124,7 @@ STRAY = "qid,docno,label\ni3,none,1\n"
 def test_what_does_not_fit_is_said(words, said):
     init(made(5), 5)
     run("plan")
-    Path("stray.csv").write_text(STRAY)
+    Path("stray.csv").write_text("qid,docno,label\ni3,none,1\n")
     if words.startswith("init"):
         Path("pt-active.toml").unlink()
-    result = invoke(*words.split())
-    assert result.exit_code == 2
-    assert said in result.stderr
+    assert said in run(*words.split(), code=2)

@@ -15,9 +15,6 @@ from pt_active.plans.answers.report.report import Report
 from pt_active.plans.making.queries import in_drawing_order
 from pt_active.relevance.digits import GRADE_BITS
 
-ROUNDED = 2.0**-GRADE_BITS
-"""How far the digits that a grade keeps may lie from it, relative to it."""
-
 
 def asked_for(plan, labels: pd.DataFrame) -> pd.DataFrame:
     return labels.merge(plan.assessments[["qid", "docno"]])
@@ -36,19 +33,20 @@ def test_a_census_gives_the_mean_scores_on_any_scale(scale, unit):
 
 
 @pytest.mark.parametrize("runs", [1, 3])
-def test_a_census_for_new_items_is_the_paired_t_test(runs):
+@pytest.mark.parametrize(("unit", "clusters"), [("item", None), ("cluster", "qcluster")])
+def test_a_census_for_new_items_is_the_paired_t_test(runs, unit, clusters):
     table = made(120, runs=runs)
     answers = Answers(table)
+    means = table.groupby([unit, "system"])["truth"].mean().unstack()
     plan, labels = answers.plan(len(table)), answers.labels(true_scores(table))
-    for unit, clusters in (("item", None), ("cluster", "qcluster")):
-        means = table.groupby([unit, "system"])["truth"].mean().unstack()
-        result = plan.compare(labels, queries="new", clusters=clusters)
-        assert result.difference == pytest.approx((means["new"] - means["old"]).mean())
-        assert result.standard_error == pytest.approx((means["new"] - means["old"]).sem())
-        assert result.pvalue == pytest.approx(stats.ttest_rel(means["new"], means["old"]).pvalue, rel=1e-6)
+    result, test = plan.compare(labels, queries="new", clusters=clusters), stats.ttest_rel(means["new"], means["old"])
+    assert result.difference == pytest.approx((means["new"] - means["old"]).mean())
+    assert result.standard_error == pytest.approx((means["new"] - means["old"]).sem())
+    assert result.pvalue == pytest.approx(test.pvalue, rel=1e-6)
 
 
-def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table):
+def test_items_are_drawn_unless_answers_repeat_or_stand_alone():
+    table = made()
     alone = table[table["system"] == "new"]
     assert Answers(table.drop(columns="score")).drawn() == {"level": "query"}
     assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.5}
@@ -64,15 +62,14 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone(table):
 def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their_scores():
     table = pd.DataFrame({"item": [1, 1, 2, 2, 3, 3], "system": ["a", "b"] * 3, "answer": list("uvwxyz")})
     scored = Answers(table.assign(score=[1, 1, 1, 0, None, 0.5])).pool.set_index("text")["grade_1"]
-    assert scored[["u", "v"]].to_numpy() == pytest.approx(1 / 1.05, rel=ROUNDED)
-    assert scored[["w", "x"]].to_numpy() == pytest.approx([1 / 1.4, 0.4 / 1.4], rel=ROUNDED)
-    assert scored["y"] == pytest.approx(scored.drop("y").mean(), rel=ROUNDED)
-    assert scored["z"] == pytest.approx(0.5, rel=ROUNDED)
+    expected = [1 / 1.05, 1 / 1.05, 1 / 1.4, 0.4 / 1.4, scored.drop("y").mean(), 0.5]
+    assert scored[[*"uvwxyz"]].tolist() == pytest.approx(expected, rel=2.0**-GRADE_BITS)
     chance = Answers(table.iloc[:4].assign(score=[1, 1, 1, 0])).plan(2, defensive=0.1).queries["q_prob"]
     assert chance.iloc[1] > 1.5 * chance.iloc[0]
 
 
-def test_several_judges_are_united_and_one_that_is_silent_is_left_out(table):
+def test_several_judges_are_united_and_one_that_is_silent_is_left_out():
+    table = made()
     judged = table.drop(columns="score").assign(score_good=table["truth"], score_half=np.nan)
     judged.loc[judged.index[::2], "score_half"] = 0.5
     both, alone = (Answers(each).pool["grade_1"] - 0.5 for each in (judged, judged.drop(columns="score_half")))
@@ -108,8 +105,9 @@ def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn
         compared, status = plan.compare(labels), plan.status(labels)
         ends = sorted([sign * status.low, sign * status.high])
         found.append((plan.assessments, [sign * compared.difference, compared.pvalue, *ends]))
-    pd.testing.assert_frame_equal(found[0][0], found[1][0])
-    assert found[0][1] == pytest.approx(found[1][1])
+    (drawn, numbers), (again, same) = found
+    pd.testing.assert_frame_equal(drawn, again)
+    assert numbers == pytest.approx(same)
 
 
 def test_labels_take_ids_as_the_table_does():
@@ -130,14 +128,8 @@ def labelled(**rows: object) -> pd.DataFrame:
     [
         (lambda: labelled(item=["i0"], system="best", score=1), "there is no answer of item 'i0', system 'best'"),
         (lambda: labelled(item=["i0"], system="new", score=3), "expected a score from 0 to 1; got 3"),
-        (
-            lambda: labelled(item="i0", system=["new", "old"], score=[0, 1]),
-            "item 'i0': the same answer has different scores",
-        ),
-        (
-            lambda: Answers(WRONG),
-            "item 'i3', system 'old': score_gpt is 3, outside 0 to 1; judges and people score on one scale, .* scale=",
-        ),
+        (lambda: labelled(item="i0", system=["new", "old"], score=[0, 1]), "'i0': the same answer has different"),
+        (lambda: Answers(WRONG), "item 'i3', system 'old': score_gpt is 3, outside 0 to 1; .* scale="),
         (lambda: Answers(made(5).query("system == 'new'"), "preference"), "between two systems"),
         (lambda: Answers(made(5, runs=2), "preference"), "not 2 with 2 runs each"),
         (lambda: Answers(made(5)).drawn("query"), "a unit is an answer or an item, got 'query'"),
@@ -150,7 +142,8 @@ def test_what_does_not_fit_is_refused(ask, message):
         assert Answers(WRONG, scale).judges == ["score", "score_gpt"]
 
 
-def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_first(table):
+def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_first():
+    table = made()
     answers, scores = Answers(table, "preference"), preferred(table)
     plan, labels = answers.plan(len(scores)), answers.labels(scores)
     assert plan.compare(labels).difference == pytest.approx(scores["score"].mean())
@@ -173,13 +166,10 @@ def test_one_score_for_all_answers_is_no_warning():
 def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label, tmp_path):
     plan = Answers(made(20).drop(columns="score"), "preference").plan(10)
     given = plan.assessments[["qid", "docno"]].assign(label=[str(label)] + ["1"] * (len(plan.assessments) - 1))
-    numbers = given.assign(label=given["label"].astype(float))
     given.to_csv(tmp_path / "judged.csv", index=False)
     given.to_json(tmp_path / "texts.jsonl", orient="records", lines=True)
-    numbers.to_parquet(tmp_path / "judged.parquet")
     given.to_excel(tmp_path / "judged.xlsx", index=False)
-    lines = "".join(map("{qid} 0 {docno} {label:g}\n".format_map, numbers.to_dict("records")))
-    (tmp_path / "trec").write_text(lines, encoding="utf-8")
+    given.astype({"label": float}).to_parquet(tmp_path / "judged.parquet")
     reads = [partial(read_labels, [path], plan) for path in tmp_path.iterdir()]
     for ask in (*(partial(each, given) for each in (plan.status, plan.compare, plan.estimate)), *reads):
         with pytest.raises(ValueError, match="-[12] is no label here, .* 0 for -1, 1 for 0, 2 for 1"):
@@ -187,9 +177,9 @@ def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label, t
 
 
 def test_a_blank_in_row_4_of_50_is_named_and_all_other_items_count():
-    table = true_scores(made(60))
+    table = made(60)
     answers = Answers(table.drop(columns="score"), "1-5")
-    plan, labels = answers.plan(50), answers.labels(table.assign(score=1 + 4 * table["score"]))
+    plan, labels = answers.plan(50), answers.labels(true_scores(table).assign(score=1 + 4 * table["truth"]))
     labels = in_drawing_order(plan.tables)[["qid", "docno"]].merge(labels)
     blank, some = labels.loc[3], labels.drop(index=3)
     state, whole = plan.status(some), plan.status(labels)

@@ -1,26 +1,21 @@
 """What judges see of answers: the question with its reference, one answer without its system, and the scale."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from made_answers import made
 from serving import in_thread, link, site_of
 from starlette.testclient import TestClient
 
 from pt_active import Answers
-from pt_active.judging.server.app import Site
 
 
-def site_for(table: pd.DataFrame, scale: str, folder: Path) -> Site:
+def site_for(table, scale, folder):
     answers = Answers(table.drop(columns="score"), scale)
     return site_of(answers.plan(10), folder, ("ann",), double=0.0, grade_names=answers.scale.names() or None)
 
 
-def page_of(table: pd.DataFrame, scale: str, folder: Path) -> tuple[str, str]:
+def page_of(table, scale, folder):
     """The page of a judge, and what it is filled with."""
     site = site_for(table, scale, folder)
     client = TestClient(site.application())
