@@ -9,9 +9,9 @@ from pt_active import DCG, Draw, Plan, Runs, SamplingDistribution, UnitCost, mea
 MEASURE = DCG @ 10
 
 
-@pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize("rankers", [1, 2])
-@pytest.mark.parametrize("design", [None, "optimal"])
+@pytest.mark.parametrize(
+    ("rankers", "design", "replace"), [(1, None, False), (1, "optimal", True), (2, None, True), (2, "optimal", False)]
+)
 def test_a_plan_has_the_sample_that_the_pipeline_returns(demo, grades, rankers, replace, design):
     runs, topics = Runs(**dict(list(demo.runs.items())[:rankers])), demo.topics.head(40)
     distribution = SamplingDistribution(MEASURE, UnitCost(2.0), level="query", design=design)
@@ -20,10 +20,8 @@ def test_a_plan_has_the_sample_that_the_pipeline_returns(demo, grades, rankers, 
     same = [column for column in sample.columns if column in plan.sample.columns and column != "q_believed"]
     assert {"qid", "q_prob", "q_draws", "q_importance", "q_inclusion"} <= set(same)
     pd.testing.assert_frame_equal(sample[same], plan.sample[same])
-    own = Plan.create(
-        runs >> grades, topics, MEASURE, UnitCost(2.0), 300, design, "query", 4, replace=replace, defensive=0.1
-    )
-    assert own.id == plan.id
+    arguments = (MEASURE, UnitCost(2.0), 300, design, "query", 4)
+    assert Plan.create(runs >> grades, topics, *arguments, replace=replace, defensive=0.1).id == plan.id
 
 
 def test_estimates_follow_from_the_columns_of_the_sample(demo, grades):
@@ -33,18 +31,17 @@ def test_estimates_follow_from_the_columns_of_the_sample(demo, grades):
     qrels = demo.judge(plan.assessments)
     assert set(plan.assessments["qid"]) == set(sample["qid"])
     for name, found in plan.estimate(qrels, estimator="snis").items():
-        values = measure_values(demo.runs[name], qrels, MEASURE).set_index("qid")["value"][sample["qid"]].to_numpy()
-        weights = (sample["q_draws"] * sample["q_importance"]).to_numpy()
+        values = measure_values(demo.runs[name], qrels, MEASURE).set_index("qid")["value"][sample["qid"]]
+        weights = sample["q_draws"] * sample["q_importance"]
         assert found.value == pytest.approx(np.average(values, weights=weights), abs=1e-12)
 
 
-def test_a_graded_pool_may_stand_in_place_of_topics(demo, grades):
-    pool = Runs(**demo.runs) >> grades
-    end = SamplingDistribution(MEASURE, level="query") >> Draw(draws=12)
-    assert plan_of(end, pool(demo.topics)).sample["qid"].tolist() == end(pool(demo.topics))["qid"].tolist()
-
-
-def test_another_pipeline_is_refused(demo, grades):
+def test_a_graded_pool_may_stand_in_place_of_topics_and_another_pipeline_is_refused(demo, grades):
+    pool, end = (
+        (Runs(**demo.runs) >> grades)(demo.topics),
+        SamplingDistribution(MEASURE, level="query") >> Draw(draws=12),
+    )
+    assert plan_of(end, pool).sample["qid"].tolist() == end(pool)["qid"].tolist()
     for road in (Draw(300), Runs(**demo.runs) >> grades, grades >> SamplingDistribution(MEASURE)):
         with pytest.raises(ValueError, match="ends in SamplingDistribution"):
             plan_of(road, demo.topics)
