@@ -257,12 +257,10 @@ def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
     pool = DocumentPool(rank_form(parse_measure("DCG"), 1, 8), np.arange(m + 1) * 8, ranks, np.full(m, 1 / m))
     latent = np.sqrt(0.7) * rng.normal(size=m)[pool.query] + np.sqrt(0.3) * rng.normal(size=size)
     truth, half = pool.form.values[(latent > 0).astype(int)], np.full(size, pool.form.values[1] / 2)
-    graded, aim = (
-        GradedPool(pool, np.full((size, 2), 0.5), np.ones(size), 0.0),
-        pool.weight @ pool.values(truth) @ DIFFERENCE,
-    )
+    graded, settings = GradedPool(pool, np.full((size, 2), 0.5), np.ones(size), 0.0), RoundSettings("successive")
+    aim, sizes = pool.weight @ pool.values(truth) @ DIFFERENCE, pool_sizes(graded, settings)
     for _ in range(200):
-        sample = draw_round(graded, RoundSettings("successive"), 200.0, rng).sample
+        sample = drawn_by(sizes, graded, settings, 200.0, rng).sample
         given = half, np.where(sample.drawn, truth, half), DIFFERENCE
         plain, corrected = (document_estimate(pool, sample, *given, share) for share in (0.0, COMMON_SHARE))
         rows.append(((plain.value - aim) ** 2, (corrected.value - aim) ** 2, corrected.variance))

@@ -10,22 +10,23 @@ import pytest
 from drawn_order import ordered
 from samples import wanted
 
-from pt_active import DCG, Plan, TimeCost, UnitCost, measure_values
+from pt_active import DCG, Plan, Status, TimeCost, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.status import Status
 
 QUERIES = 40
 DOCUMENTS = {"level": "document", "design": "successive"}
-KINDS: dict[str, dict[str, Any]] = {
+PLANS: dict[str, dict[str, Any]] = {
     "queries": {"budget": 200, "seed": 3, "level": "query"},
     "documents": {"budget": 150, "seed": 3, **DOCUMENTS},
     "opened": {"budget": 180, "seed": 5, "cost": UnitCost(per_query=3), **DOCUMENTS},
     "hours": {"budget": 1.5, "seed": 3, "cost": TimeCost(30, 60), **DOCUMENTS},
 }
-SAID = ("value", "standard_error", "low", "high", "e_value", "resolution", "resolved_at", "judged", "spent", "n_judged")
+KINDS = pytest.mark.parametrize("kind", PLANS)
+NUMBERS = ("value", "low", "high", "standard_error", "e_value", "spent")
+SAID = (*NUMBERS, "resolution", "resolved_at", "judged", "n_judged")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def pool(graded: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def plans(pool: pd.DataFrame) -> dict[str, Plan]:
-    return {kind: Plan.create(pool, None, DCG @ 10, **how) for kind, how in KINDS.items()}
+    return {kind: Plan.create(pool, None, DCG @ 10, **how) for kind, how in PLANS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +61,9 @@ def said(status: Status) -> list[object]:
 # --- exact at the end, valid on the way -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@KINDS
 def test_all_labels_are_the_truth(kind: str, truth: float, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(pool, None, DCG @ 10, **KINDS[kind] | {"budget": 1e6})
+    plan = Plan.create(pool, None, DCG @ 10, **PLANS[kind] | {"budget": 1e6})
     status = plan.status(wanted(plan, labels))
     assert (status.judged, status.waiting) == (status.drawn, None)
     assert (status.low, status.value, status.high) == pytest.approx((truth, truth, truth), abs=1e-9)
@@ -72,28 +73,26 @@ def test_all_labels_are_the_truth(kind: str, truth: float, pool: pd.DataFrame, l
     assert status.to_dict()["e_value"] is None
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@KINDS
 def test_intervals_contain_the_truth_and_only_become_narrower(kind: str, truth: float, plans, come) -> None:
     """The ends of an interval are found to a ten-thousandth of the standard error."""
-    ordered, last = come[kind], None
-    for part in np.linspace(0, len(ordered), 6).astype(int):
-        status = plans[kind].status(ordered.head(part))
-        assert status.unit == ("query" if kind == "queries" else "document")
-        assert status.low < truth < status.high
-        if last is not None:
-            slack = 0.0 if np.isnan(last.standard_error) else 1e-4 * last.standard_error
-            assert last.low - slack <= status.low < status.high <= last.high + slack
-            assert status.judged > last.judged
-        last = status
-    assert (status.judged, status.n_judged, status.left_out) == (status.drawn, len(ordered), 0)
+    low, high, judged = -np.inf, np.inf, -1
+    for part in np.linspace(0, len(come[kind]), 6).astype(int):
+        status = plans[kind].status(come[kind].head(part))
+        assert low <= status.low < truth < status.high <= high
+        assert status.judged > judged
+        slack = 0.0 if np.isnan(status.standard_error) else 1e-4 * status.standard_error
+        low, high, judged = status.low - slack, status.high + slack, status.judged
+    assert status.unit == ("query" if kind == "queries" else "document")
+    assert (judged, status.n_judged, status.left_out) == (status.drawn, part, 0)
     assert abs(status.value - truth) < 4 * status.standard_error
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@KINDS
 def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(kind: str, plans, come) -> None:
-    plan, ordered = plans[kind], come[kind]
-    gap = len(ordered) // 3
-    some = ordered.drop(index=gap)
+    plan, labels = plans[kind], come[kind]
+    gap = len(labels) // 3
+    some = labels.drop(index=gap)
     status, before = plan.status(some), plan.status(some, missing="error")
     assert (status.open, before.open) == (1, 0)
     assert before.judged < status.judged < status.drawn
@@ -101,118 +100,89 @@ def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(kind: s
     slack = 1e-4 * before.standard_error
     assert before.low - slack <= status.low < status.high <= before.high + slack
     for grade in range(4):
-        filled = plan.status(ordered.assign(label=ordered["label"].where(ordered.index != gap, grade)))
+        filled = plan.status(labels.assign(label=labels["label"].where(labels.index != gap, grade)))
         assert status.low - slack <= filled.low < filled.high <= status.high + slack
         assert filled.e_value >= status.e_value - 1e-9
     cut = plan.so_far(some).compare(some)
     assert (status.value, before.value) == pytest.approx((cut.difference, cut.difference), rel=1e-9)
-    assert said(before) == said(plan.status(ordered.head(gap), missing="error"))
-    assert ordered["qid"][gap] in before.waiting
-    assert f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged" in before.details
+    assert said(before) == said(plan.status(labels.head(gap), missing="error"))
+    left_out = f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged"
+    assert left_out in before.details
 
 
 # --- the formula ------------------------------------------------------------------------------------------------------
-
-
-def estimate_by_hand(q: np.ndarray, value: np.ndarray, mean: np.ndarray, spread: np.ndarray, drawn: int) -> float:
-    """``Σ Z/V / Σ 1/V`` over the draws; all arrays are in the order in which the units come.
-
-    Z is what is known, the model for the rest, and the error of the model in the unit drawn over its share of q. V is
-    what the model expects of the square of that error.
-    """
-    above = below = 0.0
-    for t in range(drawn):
-        share = q[t] / sum(q[t:])
-        z = sum(value[:t]) + sum(mean[t:]) + (value[t] - mean[t]) / share
-        v = sum(q[t:]) * sum(spread[t:] / q[t:])
-        above, below = above + z / v, below + 1 / v
-    return above / below
-
 
 GAIN = np.array([0.0, 1.0, 3.0, 7.0])
 RANGE = 1e-3
 """Share of the squared range of a unit that is added to its variance."""
 
 
-def discount_differences(documents: pd.DataFrame) -> np.ndarray:
-    """What a gain of 1 adds to the difference in DCG@10 of the query."""
-    first, second = (
-        np.where((rank >= 0) & (rank < 10), 1 / np.log2(rank.clip(lower=0) + 2.0), 0.0)
-        for rank in (documents.rank_production, documents.rank_candidate)
-    )
-    return first - second
-
-
-def proved(plan: Plan, labels: pd.DataFrame) -> tuple[int, float]:
-    """How many draws are judged, and the mean of what they show."""
-    sequence = sequence_of(plan.tables, known_labels(plan.tables.pool.keys, labels), plan.measure)
-    return sequence.judged, sequence.proof(Contrast(0, 1), 0.05).draws.estimate()[0]
-
-
-@pytest.mark.parametrize("part", [0.2, 1.0])
-def test_the_mean_of_what_draws_of_queries_show_is_that_of_the_formula(
-    part: float, plans: dict[str, Plan], come: dict, pool: pd.DataFrame, demo: DemoCollection, labels: pd.DataFrame
-) -> None:
-    plan = plans["queries"]
-    table = plan.queries.sort_values("q_priority")
-    n = int(part * len(plan.sample))
-    runs = [measure_values(demo.runs[name], labels, DCG @ 10).set_index("qid").value for name in plan.rankers]
-    weight, mean = table.q_weight.to_numpy(), (table.q_mean_production - table.q_mean_candidate).to_numpy()
-    variance = (table.q_var_production + table.q_var_candidate - 2 * table.q_cov).to_numpy()
-    # Both ends together: all that the documents of one sign could add, and all of the other.
-    width = (GAIN[3] * pd.Series(np.abs(discount_differences(pool))).groupby(pool.qid.to_numpy()).sum())[table.qid]
-    expected = estimate_by_hand(
-        table.q_prob.to_numpy(),
-        weight * (runs[0] - runs[1])[table.qid].to_numpy(),
-        weight * mean,
-        weight**2 * (variance + weight @ variance + RANGE * width.to_numpy() ** 2),
-        n,
-    )
-    first = come["queries"][lambda rows: rows.qid.isin(table.qid[:n])]
-    assert proved(plan, first) == (n, pytest.approx(expected, rel=1e-9))
-
-
-@pytest.mark.parametrize(("kind", "part"), [("documents", 0.2), ("opened", 0.6), ("opened", 1.0)])
-def test_the_mean_of_what_draws_of_documents_show_is_that_of_the_formula(
-    kind: str, part: float, plans: dict[str, Plan], come: dict, pool: pd.DataFrame, labels: pd.DataFrame
-) -> None:
-    plan, sample = plans[kind], plans[kind].tables.documents.sample
+def units_of(plan: Plan, pool: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+    """The units in their order: chances q, what they add to the difference, and what the model expects of it."""
     table = plan.tables.pool.keys.merge(pool, on=["qid", "docno"]).merge(labels, on=["qid", "docno"])
-    price, grades = discount_differences(table) / QUERIES, table.filter(like="grade_").to_numpy()
+    ranks = table[["rank_production", "rank_candidate"]].to_numpy()
+    discount = np.where((ranks >= 0) & (ranks < 10), 1 / np.log2(ranks.clip(0) + 2.0), 0.0)
+    price, grades = (discount[:, 0] - discount[:, 1]) / QUERIES, table.filter(like="grade_").to_numpy()
     mean = grades @ GAIN
-    variance = grades @ GAIN**2 - mean**2
-    average = price**2 @ variance / (price**2).sum()
-    table = table.assign(
-        priority=sample.priority,
-        q=sample.design.rate,
-        value=price * GAIN[table.label],
-        mean=price * mean,
-        spread=price**2 * (variance + average + RANGE * GAIN[3] ** 2),
-    )
-    units = table[table["q"] > 0].sort_values("priority")
+    variance = price**2 * (grades @ GAIN**2 - mean**2)
+    each = {"value": price * GAIN[table.label], "mean": price * mean, "variance": variance}
+    table = table[["qid", "docno"]].assign(**each, range=np.abs(price) * GAIN[3])
+    if plan.tables.documents:
+        sample = plan.tables.documents.sample
+        units = table.assign(q=sample.design.rate, priority=sample.priority)
+        common = price**2 * variance.sum() / (price**2).sum()
+    else:
+        chances = plan.queries.rename(columns={"q_prob": "q", "q_priority": "priority"})
+        units = chances[["qid", "q", "priority"]].merge(table.groupby("qid").sum(numeric_only=True), on="qid")
+        common = units["variance"].mean()
+    units["spread"] = units["variance"] + common + RANGE * units["range"] ** 2
+    return units[units["q"] > 0].sort_values("priority")
+
+
+def estimate_by_hand(units: pd.DataFrame, drawn: int) -> float:
+    """``Σ Z/V / Σ 1/V`` over the draws.
+
+    Z is what is known, the model for the rest, and the error of the model in the unit drawn over its share of q. V is
+    what the model expects of the square of that error.
+    """
+    q, value, mean, spread = units[["q", "value", "mean", "spread"]].to_numpy().T
+    above = below = 0.0
+    for t in range(drawn):
+        z = sum(value[:t]) + sum(mean[t:]) + (value[t] - mean[t]) * sum(q[t:]) / q[t]
+        v = sum(q[t:]) * sum(spread[t:] / q[t:])
+        above, below = above + z / v, below + 1 / v
+    return above / below
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"), [("queries", 0.2), ("queries", 1.0), ("documents", 0.2), ("opened", 0.6), ("opened", 1.0)]
+)
+def test_the_mean_of_what_draws_show_is_that_of_the_formula(kind, part, plans, come, pool, labels) -> None:
+    plan, units = plans[kind], units_of(plans[kind], pool, labels)
     n = int(part * plan.status(come[kind]).drawn)
-    expected = estimate_by_hand(*(units[name].to_numpy() for name in ("q", "value", "mean", "spread")), n)
-    first = come[kind].merge(units[["qid", "docno"]].head(n))
-    assert proved(plan, first) == (n, pytest.approx(expected, rel=1e-9))
+    first = come[kind].merge(units.filter(["qid", "docno"]).head(n))
+    sequence = sequence_of(plan.tables, known_labels(plan.tables.pool.keys, first), plan.measure)
+    shown = sequence.proof(Contrast(0, 1), 0.05).draws.estimate()[0]
+    assert (sequence.judged, shown) == (n, pytest.approx(estimate_by_hand(units, n), rel=1e-9))
 
 
 # --- however labels are kept, and whatever the plan becomes -----------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:.*hand-picked")
-@pytest.mark.parametrize("kind", KINDS)
+@KINDS
 def test_neither_the_order_of_rows_nor_repetitions_nor_cuts_matter(kind: str, pool, plans, come) -> None:
     plan, some = plans[kind], come[kind].head(90)
     status = plan.status(some)
     assert plan.status(pd.concat([some, some.head(5)]).sample(frac=1, random_state=1)) == status
     assert said(plan.so_far(some).status(some)) == said(status)
-    one = Plan.create(pool.sample(frac=1, random_state=2), None, DCG @ 10, **KINDS[kind]).status(some)
+    one = Plan.create(pool.sample(frac=1, random_state=2), None, DCG @ 10, **PLANS[kind]).status(some)
     assert (one.judged, one.resolution, one.waiting) == (status.judged, status.resolution, status.waiting)
-    for name in ("value", "low", "high", "standard_error", "e_value", "spent"):
+    for name in NUMBERS:
         assert getattr(one, name) == pytest.approx(getattr(status, name), rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@KINDS
 def test_an_extension_changes_nothing_that_was_said(kind: str, plans, come, labels: pd.DataFrame) -> None:
     """The bets are spread for the first budget, whatever is added to it."""
     plan, some = plans[kind], come[kind]
@@ -221,7 +191,7 @@ def test_an_extension_changes_nothing_that_was_said(kind: str, plans, come, labe
         before, after = plan.status(some.head(part)), longer.status(some.head(part))
         assert said(before) == said(after)
         assert after.drawn > before.drawn
-        assert after.budget == pytest.approx(longer.manifest["spent"])
+    assert after.budget == pytest.approx(longer.manifest["spent"])
     assert after.judged == before.drawn
     assert after.waiting is not None
     more = ordered(longer, labels).head(30)

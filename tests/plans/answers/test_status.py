@@ -25,8 +25,7 @@ def test_no_label_yet(plan: Plan, labels: pd.DataFrame) -> None:
     assert (status.judged, status.spent, status.resolved) == (0, 0.0, False)
     assert status.advice == f"keep judging, from query {in_order(plan)[0]}"
     told = json.loads(json.dumps(status.to_dict(), allow_nan=False))
-    assert (told["value"], told["winner"], told["answer"]) == (None, None, status.answer)
-    assert told["advice"] == status.advice
+    assert (told["value"], told["answer"], told["advice"]) == (None, status.answer, status.advice)
 
 
 def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -39,15 +38,13 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
     for each in (status, once):
         assert (each.resolution, each.answer) == (None, "this budget did not settle it")
     assert once.advice == "judge everything, or accept that the question stays open"
-    more = f"{status.everything - status.spent:.4g} more documents, {status.everything:.4g} in all"
-    kept = "all that can change the result; or accept that the question stays open"
-    assert status.advice == f"judge about {more}, {kept}"
+    more = f"judge about {status.everything - status.spent:.4g} more documents, {status.everything:.4g} in all"
+    assert status.advice.startswith(more)
 
 
 def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> None:
     status = replace(plan.status(prefix(plan, labels, 14)), chance=0.05, needed=700.0)
     assert (status.answer, status.advice[:12]) == ("not settled yet", "keep judging")
-    assert max(map(len, str(status).splitlines())) <= 140
     low = replace(status, chance=0.04)
     assert low.answer == "this budget will not settle it"
     more = f"judge about {700 - status.spent:.4g} more documents, 700 in all: that settles it four times out of five"
@@ -99,16 +96,14 @@ def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonr
     found = plan.compare(kept, missing="nonrelevant")
     assert (right.winner, found.winner) == ("candidate", "production")
     said = re.search(r"people need not skip at random: .* reaches from (\S+) to (\S+)(;|$)", found.note)
-    assert said is not None
     low, high = map(float, said.groups()[:2])
     own = found.confidence_interval()
-    assert low < right.difference < high
     assert low < own.low < own.high < high + 1e-4
-    assert "skip at random" in plan.estimate(kept, missing="nonrelevant")["candidate"].note
+    assert low < right.difference < high
     assert not right.basis.skipped
-    said_by_ann = whole.assign(annotator="ann", time="", status="judged").astype({"label": object})
-    said_by_ann.loc[favours, ["label", "status"]] = [None, "skipped"]
-    state = plan.status(said_by_ann, None, missing="nonrelevant")
+    records = whole.assign(annotator="ann", status=np.where(favours, "skipped", "judged"))
+    records["label"] = records["label"].astype(object).mask(favours, None)
+    state = plan.status(records, None, missing="nonrelevant")
     assert state.winner == "production"
     assert state.worst == pytest.approx((low, high), abs=1e-4)
     assert f"in the worst case the interval is [{low:.4f}, {high:.4f}]" in str(state)
@@ -153,35 +148,26 @@ def test_all_answers_say_how_many_more_labels_it_takes_in_one_number(
     plan = Plan.create(pool, None, measure, budget=50, seed=2, level="document").save(tmp_path / "plan")
     judged = wanted(plan, labels)
     judged.to_csv(tmp_path / "judged.csv", index=False)
-    state, once = plan.status(judged), plan.status(judged, None)
+    state, once, report = plan.status(judged), plan.status(judged, None), Report.of(plan, judged)
     assert (state.looks, state.resolved, once.resolved) == (looks, False, False)
-    assert state.spent < state.needed
-    said = state.advice
-    assert said.endswith("that settles it four times out of five if the estimate is right") or "accept" in said
-
-    def answered(command: str, *words: str) -> str:
-        asked = [command, str(tmp_path / "plan"), str(tmp_path / "judged.csv"), *words]
-        return str(CliRunner().invoke(app, asked, catch_exceptions=False).stdout)
-
-    report = Report.of(plan, judged)
-    assert report.to_dict()["needed"] == state.needed
-    assert said in answered("status")
-    assert said[1:] in dict(report.headline.facts)["next"][1:]
-    assert json.loads(answered("budget", "--json"))["needed"] == state.needed
+    assert state.spent < state.needed == report.to_dict()["needed"]
+    settles = "that settles it four times out of five"
+    assert settles in state.advice or "accept" in state.advice
+    assert state.advice[1:] in dict(report.headline.facts)["next"][1:]
+    asked = ["budget", str(tmp_path / "plan"), str(tmp_path / "judged.csv"), "--json"]
+    answered = CliRunner().invoke(app, asked, catch_exceptions=False).stdout
+    assert json.loads(answered)["needed"] == state.needed
     # One look at the end takes fewer than bets, and says that it is one; beyond the parts of a plan it is all there is.
     assert once.needed < state.needed if looks == "always" else once.needed == state.needed
-    assert "and look once: that settles it four times out of five" in once.advice
-    assert once.advice in answered("status", "--looks", "end")
+    assert f"and look once: {settles}" in once.advice
 
 
 def test_one_look_at_as_many_labels_has_the_power_that_it_promises(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     """The half-width that a plan of this size has leaves 0 outside with 0.84 standard errors to spare."""
     plan = Plan.create(graded, None, DCG @ 10, budget=120, level="document", seed=2)
-    once = plan.status(wanted(plan, labels), None)
-    larger = Plan.create(graded, None, DCG @ 10, budget=once.needed, level="document", seed=2)
-    errors = []
+    once, errors = plan.status(wanted(plan, labels), None), []
     for seed in range(6):
         again = Plan.create(graded, None, DCG @ 10, budget=once.needed, level="document", seed=seed)
+        assert again.manifest["spent"] == pytest.approx(once.needed, abs=2)
         errors.append(again.compare(wanted(again, labels)).standard_error)
-    assert larger.manifest["spent"] == pytest.approx(once.needed, abs=2)
     assert abs(once.value) / np.mean(errors) == pytest.approx(1.98 + 0.84, rel=0.2)

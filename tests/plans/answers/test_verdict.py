@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,9 @@ import pytest
 from drawn_order import ordered
 
 from pt_active import DCG, Plan
-from pt_active.frames.qrels import whole_labels
-from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital
+from pt_active.inference.stopping.bets import Stakes, interval
 from pt_active.inference.stopping.draws import Units
-from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.pairwise import PairStatus
-from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status
 
 QUERIES = 40
@@ -66,36 +63,36 @@ def test_a_verdict_stays(level: str, names: tuple[str, str], pool: pd.DataFrame,
     found = statuses(planned(pool, level, *names), labels, 8, first=names[0], second=names[1])
     first = next(i for i, status in enumerate(found) if status.resolved)
     assert 0 < first < len(found) - 1
-    for before, status in pairwise(found):
-        assert status.e_value >= before.e_value
+    evidence = [status.e_value for status in found]
+    assert evidence == sorted(evidence)
+    assert evidence[first - 1] < 40
+    assert evidence[first] >= 20
     for status in found[1:first]:
+        assert status.resolved_at is None
         assert 0 <= status.chance <= 1
         assert 0 <= status.further <= status.budget - status.spent + 1e-9
         assert 0 < status.more <= status.more_high
         assert status.spent < status.needed <= status.everything
     for status in found[first:]:
         assert (status.winner, status.resolved_at) == ("good", found[first].resolved_at)
-        assert status.e_value >= 20
-        assert (status.chance, status.further, status.more, status.advice) == (1.0, 0.0, 0.0, "stop judging")
-        assert status.low > 0 if names[0] == "good" else status.high < 0
-        evidence = "certain" if np.isinf(status.e_value) else f"e-value {status.e_value:.3g}"
-        assert status.answer == f"stop: good is better ({evidence})"
-    assert all(status.resolved_at is None and status.e_value < 40 for status in found[:first])
+        assert (status.chance, status.further, status.more) == (1.0, 0.0, 0.0)
+        assert status.advice == "stop judging"
+        shown = "certain" if np.isinf(status.e_value) else f"e-value {status.e_value:.3g}"
+        assert status.answer == f"stop: good is better ({shown})"
     assert found[first - 1].spent < found[first].resolved_at <= found[first].spent
 
 
 @BOTH
-def test_a_verdict_falls_with_the_draw_that_excludes_equality(level: str, pool: pd.DataFrame, labels) -> None:
+def test_a_verdict_falls_with_the_label_whose_interval_excludes_equality(
+    level: str, pool: pd.DataFrame, labels
+) -> None:
+    """A label costs 1."""
     plan = planned(pool, level, "good", "bad")
     come = ordered(plan, labels)
-    at = plan.status(come).resolved_at
-    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, come), DCG @ 10)
-    proof, spent = sequence.proof(Contrast(0, 1), 0.05), sequence.spent
-    (draw,) = np.flatnonzero(spent == at)
-    assert draw == excluded(proof.draws, proof.stakes, 0.0, 0.025)
-    unit = sequence.documents[:draw].sum()
-    assert plan.status(come.head(unit)).resolved
-    assert not plan.status(come.head(unit - 1)).resolved
+    n = int(plan.status(come).resolved_at)
+    now, before = plan.status(come.head(n)), plan.status(come.head(n - 1))
+    assert (now.resolved, before.resolved) == (True, False)
+    assert before.low <= 0 < now.low
 
 
 @BOTH
@@ -114,12 +111,10 @@ def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level: str, p
 def test_equivalence_that_turns_out_to_be_equality_was_known_before(level: str, pool: pd.DataFrame, labels) -> None:
     """All documents are relevant, so that swaps change nothing; a margin is kept before everything is judged."""
     plan, equal = planned(pool, level, "good", "same", budget=1e6), labels.assign(label=1)
-    found = [statuses(plan, equal, 5, margin=margin) for margin in (0.2, None)]
-    at = [[status.resolved_at for status in run if status.resolved] for run in found]
-    assert [len(set(times)) for times in at] == [1, 1]
-    assert at[0][0] < at[1][0]
-    assert found[0][-1].answer == "stop: equivalent within ±0.2"
-    assert found[1][-1].answer == "stop: exactly equal"
+    near, exact = (plan.status(ordered(plan, equal), margin=margin) for margin in (0.2, None))
+    assert near.resolved_at < exact.resolved_at
+    assert near.answer == "stop: equivalent within ±0.2"
+    assert exact.answer == "stop: exactly equal"
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
@@ -135,22 +130,19 @@ def test_rankers_that_cannot_differ_are_equal_without_a_label(pool: pd.DataFrame
 @BOTH
 def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = planned(pool, level, "good", budget=350)
-    everything = ordered(plan, labels)
-    whole = plan.status(everything, margin=1e-3)
+    come = ordered(plan, labels)
+    whole = plan.status(come, margin=1e-3)
     assert (whole.resolution, whole.second) == (None, None)
     assert np.isnan(whole.e_value)
     margin = 0.55 * (whole.high - whole.low)
-    found = plan.status(everything, margin=margin)
+    found = plan.status(come, margin=margin)
     assert (found.resolution, found.answer) == ("within", f"stop: known within ±{margin:g}")
-    # It was resolved by the first draw after which the interval was so narrow.
-    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, everything), DCG @ 10)
-    (draw,) = np.flatnonzero(sequence.spent == found.resolved_at)
-    labelled = np.r_[0, np.cumsum(sequence.documents)]
-    at, before = (plan.status(everything.head(labelled[n]), margin=margin) for n in (draw, draw - 1))
+    n = int(found.resolved_at)
+    at, before = plan.status(come.head(n), margin=margin), plan.status(come.head(n - 1), margin=margin)
     assert (at.resolved, before.resolved) == (True, False)
     assert at.high - at.low <= 2 * margin < before.high - before.low
     with pytest.raises(ValueError, match="the plan has one ranker: pass margin="):
-        plan.status(everything)
+        plan.status(come)
 
 
 def test_an_estimate_that_contradicts_the_verdict_is_explained(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -217,27 +209,19 @@ def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, 
 
 def test_all_pairs_together_prove_less_than_each_alone(trio: Plan, judged: pd.DataFrame, status: PairStatus) -> None:
     """The bets on one of three pairs are those on that pair alone at a third of the level."""
+    evidence = []
     for each in status.pairs:
         alone = trio.status(judged, first=each.first, second=each.second, confidence=1 - 0.05 / 3)
-        assert each.e_value <= alone.e_value
+        evidence.append((alone.e_value, each.e_value))
         assert (each.value, each.standard_error) == (alone.value, alone.standard_error)
         assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
+        # The step-down makes later pairs earlier.
+        assert not each.resolved or each.resolved_at <= alone.resolved_at
         usual = trio.status(judged, first=each.first, second=each.second)
         assert usual.high - usual.low < each.high - each.low
-
-
-def test_evidence_is_adjusted_for_all_directions_of_all_pairs(trio: Plan, judged: pd.DataFrame, status) -> None:
-    sequence = sequence_of(trio.tables, whole_labels(trio.tables.pool.keys, judged), DCG @ 10)
-    proofs = [sequence.proof(Contrast(*pair), 0.05 / 3) for pair in combinations(range(3), 2)]
-    sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
-    largest = np.array([max(0.0, log_capital(side, stakes).max()) for side, stakes in sides])
-    adjusted = holm(np.exp(np.minimum(largest, 700))).reshape(3, 2).max(axis=1)
-    assert [each.e_value for each in status.pairs] == pytest.approx(adjusted.tolist(), rel=1e-9)
-    for each, proof in ((status.pairs[0], proofs[0]), (status.pairs[2], proofs[2])):
-        # Alone, at the level of the first step, it would have been as late; the step-down makes later pairs earlier.
-        draws = proof.draws if each.winner == each.first else proof.draws.mirrored
-        strict = excluded(draws, proof.stakes, 0.0, 0.05 / 6)
-        assert each.resolved_at <= sequence.spent[strict]
+    # By Holm, evidence on a direction is divided by 6 for the strongest one, by 5 for the next, …; alone, by 2.
+    alone, together = np.array(sorted(evidence, reverse=True)).T
+    assert together == pytest.approx(np.minimum.accumulate(alone * [2 / 6, 2 / 5, 2 / 4]), rel=1e-9)
 
 
 def test_verdicts_on_pairs_stay_and_evidence_grows(trio: Plan, judged: pd.DataFrame) -> None:
