@@ -1,7 +1,5 @@
 """Audits of pairs: coverage and bias of risks and of their differences."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import NamedTuple
@@ -119,7 +117,7 @@ CASES = [
 
 @pytest.mark.parametrize("estimator", estimators_of("pair"))
 @pytest.mark.parametrize(("loss", "k", "design"), CASES, ids=str)
-def test_intervals_cover_the_truth_at_100_labels(loss: Loss, k: int, design: str, estimator: str) -> None:
+def test_intervals_cover_the_truth_at_100_labels(loss, k, design, estimator):
     highest = 1.0 if k == 1 and estimator != "difference" else None
     assert 0.93 <= coverage(replayed((), loss, k, design, 13), estimator, highest) <= 0.97
 
@@ -141,7 +139,7 @@ HARD = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "loss", "highest"), HARD, ids=range(8))
-def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(make, loss, highest) -> None:
+def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(make, loss, highest):
     """Where errors are rare, an interval without bounds misses them."""
     of = replayed(make, loss, 1, "optimal", 22)
     bounded, without_bounds = (coverage(of, "regression", each) for each in (highest, None))
@@ -153,14 +151,14 @@ def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(make
     assert np.mean(error**2) / found.value.var() == pytest.approx(1, abs=0.15)
 
 
-def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
+def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not():
     """Few of the pairs that it missed are drawn, or none, and the sample cannot know: above 89 % only."""
     of = replayed((None, BINARY, 4), Recall(), 1, "optimal", 22)
     bounded, without_bounds = (coverage(of, "regression", highest) for highest in (1.0, None))
     assert max(0.89, without_bounds) < bounded < 0.93
 
 
-def test_stratified_intervals_cover_too() -> None:
+def test_stratified_intervals_cover_too():
     f, y, grades = calibrated()
     wrong = (f[:, 0] != y).astype(float)
     chance = grades[np.arange(PAIRS), 1 - f[:, 0].astype(int)]

@@ -1,7 +1,5 @@
 """Comparisons of learners: how often equal learners are told apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -27,7 +25,7 @@ def simulated_differences(rng: np.random.Generator, folds: int, repeats: int, sa
 
 
 @pytest.mark.parametrize(("folds", "repeats"), [(10, 1), (5, 1), (5, 5)])
-def test_equal_learners_are_told_apart_too_often_by_the_plain_test_alone(folds: int, repeats: int) -> None:
+def test_equal_learners_are_told_apart_too_often_by_the_plain_test_alone(folds, repeats):
     """2,000 samples find a corrected error that is 30 % too small in one run of the folds, and 5 % in five of them.
 
     In one run the corrected test of ten folds rejects 1.9 %, that of five 2.4 %; in five runs 5.3 %.

@@ -1,7 +1,5 @@
 """Gates rarely let a regression through, and catch one of twice the margin as often as the outlook promises."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +22,7 @@ def pool_with_regression() -> tuple[pd.DataFrame, pd.DataFrame, float]:
 
 
 @pytest.mark.filterwarnings("ignore:.*hand-picked")
-def test_gates_err_as_seldom_as_they_say_and_find_what_the_outlook_promises() -> None:
+def test_gates_err_as_seldom_as_they_say_and_find_what_the_outlook_promises():
     """A regression of twice the margin, of the margin, and of half of it, at the end of a plan."""
     pool, qrels, truth = pool_with_regression()
     assert truth < 0

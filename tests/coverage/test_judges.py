@@ -3,8 +3,6 @@
 The shares are held against .95 within 3 standard errors of the simulation.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,7 +15,7 @@ REPETITIONS = 60
 
 
 @pytest.mark.slow
-def test_the_standard_error_with_the_judges_part_covers_where_the_plain_one_does_not(script) -> None:
+def test_the_standard_error_with_the_judges_part_covers_where_the_plain_one_does_not(script):
     """It takes seconds, since the size of an error shows in repetitions alone."""
     simulated = script("judges_error")
     judging = simulated.Judging.of_demo(queries=40)
@@ -31,7 +29,7 @@ def test_the_standard_error_with_the_judges_part_covers_where_the_plain_one_does
 
 
 @pytest.mark.slow
-def test_an_unchecked_llm_that_is_upside_down_costs_neither_bias_nor_coverage() -> None:
+def test_an_unchecked_llm_that_is_upside_down_costs_neither_bias_nor_coverage():
     """It takes seconds, since bias and coverage show in repetitions alone."""
     collection = demo_collection(queries=40)
     pool = Runs(depth=10, **collection.runs)(collection.topics)

@@ -1,7 +1,5 @@
 """Rankings: how often a family of comparisons errs at least once."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

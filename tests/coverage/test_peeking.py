@@ -1,10 +1,6 @@
 """Looking at a growing sample of queries many times: the level of the boundaries."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -28,7 +24,7 @@ def null_population() -> Population:
 
 
 @pytest.fixture(scope="module")
-def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def null_replays():
     """Errors, standard errors and degrees of freedom at 30 looks [30, 400], and the clock."""
     population = null_population()
     budget = 0.3 * population.cost.sum()
@@ -41,7 +37,7 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_five_planned_looks_keep_their_level(null_replays: tuple) -> None:
+def test_five_planned_looks_keep_their_level(null_replays):
     error, spread, degrees, time = null_replays
     at = np.arange(5, 30, 6)
     critical = spending_boundary(np.arange(1, 6) / PLANNED_LOOKS, time[at], 0.05)[:, None]
@@ -49,13 +45,13 @@ def test_five_planned_looks_keep_their_level(null_replays: tuple) -> None:
     assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
-def test_peeking_with_plain_intervals_does_not(null_replays: tuple) -> None:
+def test_peeking_with_plain_intervals_does_not(null_replays):
     error, spread, degrees, _ = null_replays
     plain = half_widths(np.full((30, 1), stats.norm.isf(0.025)), spread, degrees)
     assert (np.abs(error) > plain).any(axis=0).mean() > 0.15
 
 
-def test_the_reproduction_counts_what_it_says(script: Callable[[str], ModuleType]) -> None:
+def test_the_reproduction_counts_what_it_says(script):
     reproduction = script("stopping")
     null = reproduction.peeks(null_population(), 100, True, 1)
     assert null.error.shape == (reproduction.PEEKS, 100)

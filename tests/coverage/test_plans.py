@@ -1,7 +1,5 @@
 """Whole plans from the demo collection: bias and coverage of the difference, and of groups of queries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +20,7 @@ def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR @ 10, 3)])
-def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded) -> None:
+def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded):
     """60 plans find a bias of .4 standard deviations, a coverage of .86 and errors 30 % off."""
     asked = ERR(max_rel=3) @ 10 if measure.NAME == "ERR" else measure
     truth, found = true_differences(demo, graded, asked).mean(), []
@@ -63,7 +61,7 @@ def planned(frame: pd.DataFrame, guess: np.ndarray, sure: float, budget: float =
 
 
 @pytest.mark.slow
-def test_a_model_that_learnt_from_the_first_plan_does_not_mislead_the_second() -> None:
+def test_a_model_that_learnt_from_the_first_plan_does_not_mislead_the_second():
     """The nearest label of the first plan is taken for granted, also where it is only remembered.
 
     The second plan would draw 97 % of the same documents, see no error of the model in them, and cover .70.
@@ -85,7 +83,7 @@ def test_a_model_that_learnt_from_the_first_plan_does_not_mislead_the_second() -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_groups_centre_on_the_truth_and_cover_it(level, demo, graded) -> None:
+def test_groups_centre_on_the_truth_and_cover_it(level, demo, graded):
     """40 plans find a bias of half a standard deviation in any group of queries with as many words, or with many."""
     words = graded["query"].str.split().str.len()
     grouped = graded.assign(qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))

@@ -1,7 +1,5 @@
 """Rounds of pairs: bias and coverage of LUR and of the kernel estimators, for means, ratios, areas and slices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -50,7 +48,7 @@ REPETITIONS = 200
 
 
 @pytest.mark.parametrize("drawing", ["fixed", "poisson", "single"])
-def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
+def test_lur_is_unbiased_and_its_intervals_cover(drawing):
     """200 samples find a bias of .2 standard deviations, a variance a third off, and a coverage 5 points off."""
     world = World(600, 1)
     drawn = [world.draw(100, drawing, seed) for seed in range(REPETITIONS)]
@@ -63,7 +61,7 @@ def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
 
 
 @pytest.mark.slow
-def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas() -> None:
+def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas():
     """400 samples: three standard errors of a coverage are .033; `ailur_ratio` covers 93 %."""
     world = World(600, 2)
     drawn = [world.draw(100, "fixed", seed) for seed in range(400)]
@@ -83,7 +81,7 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
     assert abs(covered(found, wanted["mean"][1])[0] - 0.93) <= 0.038
 
 
-def test_what_is_drawn_by_more_than_the_score_bends_aiipw_but_not_lur() -> None:
+def test_what_is_drawn_by_more_than_the_score_bends_aiipw_but_not_lur():
     world = World(600, 4)
     size = defended(np.exp(world.hidden))
     drawn = [world.draw(150, "fixed", seed, size) for seed in range(80)]

@@ -1,7 +1,5 @@
 """Samples of single documents: their bias."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,7 @@ from pt_active.inference.replay import Method, Repetitions, replay
 
 
 @pytest.mark.parametrize(("measure", "drawing"), [("DCG@5", "depth"), ("ERR@5", "depth"), ("DCG@5", "successive")])
-def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure: str, drawing: str) -> None:
+def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure, drawing):
     pool, _ = labelled_documents(measure)
     methods = [Method(drawing, name) for name in ("difference", "regression")]
     budgets, how = [60.0], Repetitions(80, 1)

@@ -4,8 +4,6 @@ A mean is held against its expectation within 3 standard errors of the simulatio
 standard deviations of the estimate, and a coverage or a level that is off by 2 points.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Verdicts by bets are seldom false, however often one looks, whatever the labels, the model and the budgets are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,14 +32,14 @@ def check_seldom_missed(script, plan: Plan, qrels: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     "name", ["skewed", *(pytest.param(name, marks=pytest.mark.slow) for name in POPULATIONS if name != "skewed")]
 )
-def test_no_population_misleads(script, name: str, level: str) -> None:
+def test_no_population_misleads(script, name, level):
     """Intervals of a normal mixture from the eighth query on were wrong in .27 and .73 of the skewed ones."""
     pool, qrels = POPULATIONS[name](2, 64)
     check_seldom_missed(script, plan_of(pool, level), qrels)
 
 
 @pytest.mark.parametrize(("measure", "cost"), [("DCG@10", UnitCost(per_query=3)), ("RBP(p=0.8)@10", None)])
-def test_other_measures_and_opened_queries_are_fair(script, measure: str, cost: Cost | None) -> None:
+def test_other_measures_and_opened_queries_are_fair(script, measure, cost):
     """The mean of the first ten draws is the truth; 150 runs find a bias of a quarter of a draw's deviation."""
     pool, qrels = wrong(7, 40)
     plan, errors = plan_of(pool, "document", measure, cost), []

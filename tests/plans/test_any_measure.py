@@ -8,7 +8,6 @@ import pytest
 from samples import wanted
 
 from pt_active import Outlook, Plan, UnitCost, measure_values
-from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 
@@ -37,12 +36,12 @@ def true_values(frame: pd.DataFrame, labels: pd.DataFrame, measure: str) -> dict
 
 
 @pytest.fixture(scope="module")
-def plans(graded: pd.DataFrame) -> dict[str, Plan]:
+def plans(graded):
     return {design: made(graded, design) for design in MEASURES}
 
 
 @pytest.fixture(scope="module")
-def labels(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
+def labels(graded, demo):
     return demo.judge(graded[["qid", "docno"]])
 
 

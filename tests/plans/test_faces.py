@@ -39,7 +39,7 @@ KINDS = pytest.mark.parametrize("kind", MAKERS)
 
 
 @pytest.fixture(scope="module")
-def pool() -> pd.DataFrame:
+def pool():
     """24 queries of six documents with two rankers, grades, the predictions of two judges, and labels."""
     rng = np.random.default_rng(0)
     qids = [f"q{number:02d}" for number in range(24)]
@@ -54,7 +54,7 @@ def pool() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def made(pool: pd.DataFrame) -> dict[str, Artifact]:
+def made(pool):
     return {kind: make(pool.drop(columns="label"), np.int64(5)) for kind, make in MAKERS.items()}
 
 

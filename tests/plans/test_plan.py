@@ -3,7 +3,6 @@
 import ir_measures
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 
 from pt_active import (
@@ -17,7 +16,6 @@ from pt_active import (
     UnitCost,
     measure_values,
 )
-from pt_active.demo.collection import DemoCollection
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.sampling.sample import Sample
 
@@ -27,12 +25,12 @@ OWN = ir_measures.define_byquery(lambda *_: 1.0, name="Own")
 
 
 @pytest.fixture(scope="module")
-def plan(demo: DemoCollection, pipeline: pt.Transformer) -> Plan:
+def plan(demo, pipeline):
     return Plan.create(pipeline, demo.topics, DCG @ 10, budget=BUDGET, seed=4, level="query")
 
 
 @pytest.fixture(scope="module")
-def qrels(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
+def qrels(plan, demo):
     return demo.judge(plan.assessments)
 
 

@@ -1,9 +1,6 @@
 """Plans of the demonstration, all labels, labels from the grade model, five rankers, and a model that is too sure."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,40 +8,39 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, Plan
-from pt_active.demo.collection import DemoCollection
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
-def plan(graded: pd.DataFrame) -> Plan:
+def plan(graded):
     return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
 
 
 @pytest.fixture(scope="session")
-def topics(demo: DemoCollection) -> pd.DataFrame:
+def topics(demo):
     """Three queries for each need."""
     return demo.topics.assign(qneed=[f"need {row // 3}" for row in range(len(demo.topics))])
 
 
 @pytest.fixture(scope="session")
-def census(graded: pd.DataFrame, topics: pd.DataFrame) -> Plan:
+def census(graded, topics):
     return Plan.create(graded, topics, DCG @ 10, budget=1e9, level="query", seed=1)
 
 
 @pytest.fixture(scope="session")
-def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+def labels(demo, graded):
     return demo.judge(graded)
 
 
 @pytest.fixture(scope="session")
-def few(graded: pd.DataFrame) -> pd.DataFrame:
+def few(graded):
     """The pool of 40 queries."""
     return graded[graded["qid"].isin(graded["qid"].unique()[:40])]
 
 
 @pytest.fixture(scope="session")
-def five(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
+def five(graded, demo):
     """Five rankers: production, candidate, its twin, and two that are worse; with the texts of documents."""
     frame, rng = graded.assign(rank_twin=graded["rank_candidate"]), np.random.default_rng(0)
     frame["qwords"] = frame["query"].str.split().str.len().clip(upper=5).astype(str)
@@ -56,14 +52,14 @@ def five(graded: pd.DataFrame, demo: DemoCollection) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="session")
-def sharp(graded: pd.DataFrame) -> pd.DataFrame:
+def sharp(graded):
     """A model that is right on average, and far too sure of it."""
     power = graded.filter(regex="^grade_") ** 6
     return graded.assign(**power.div(power.sum(axis=1), axis=0))
 
 
 @pytest.fixture(scope="session")
-def as_the_model_says(graded: pd.DataFrame) -> Callable[[int], pd.DataFrame]:
+def as_the_model_says(graded):
     """Makes labels that are drawn from the grade model, with a seed."""
     below = graded.filter(regex="^grade_").to_numpy().cumsum(axis=1)[:, :-1]
 

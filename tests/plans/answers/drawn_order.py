@@ -1,7 +1,5 @@
 """Plans whose labels come in the order in which they were drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

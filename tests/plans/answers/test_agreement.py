@@ -1,7 +1,5 @@
 """Agreement of judges, and its price: equal to other packages, and to the variance of simulated judges."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 
@@ -45,7 +43,7 @@ def coded(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(st.lists(st.lists(st.integers(0, 3) | st.none(), min_size=6, max_size=6), min_size=2, max_size=4))
-def test_alpha_of_any_table_is_that_of_krippendorff(rows: list[list[int | None]]) -> None:
+def test_alpha_of_any_table_is_that_of_krippendorff(rows):
     krippendorff = pytest.importorskip("krippendorff")
     table = np.array([[np.nan if cell is None else cell for cell in row] for row in rows], dtype=float)
     twice = table[:, np.isfinite(table).sum(axis=0) > 1]
@@ -54,7 +52,7 @@ def test_alpha_of_any_table_is_that_of_krippendorff(rows: list[list[int | None]]
     assert ordinal_alpha(coincidences(*coded(table), GRADES)) == pytest.approx(expected, abs=1e-9)
 
 
-def test_kappa_is_that_of_two_packages() -> None:
+def test_kappa_is_that_of_two_packages():
     first, second = simulated(3, judges=2, share=1.1).astype(int)
     counts = np.zeros((GRADES, GRADES), dtype=int)
     np.add.at(counts, (first, second), 1)
@@ -63,7 +61,7 @@ def test_kappa_is_that_of_two_packages() -> None:
     assert kappa == pytest.approx(cohens_kappa(counts, wt="quadratic").kappa, abs=1e-12)
 
 
-def test_agreement_that_is_not_known_is_nan() -> None:
+def test_agreement_that_is_not_known_is_nan():
     for item, grade in (([0, 1], [1, 2]), ([0, 0], [1, 1]), ([], [])):
         table = coincidences(np.array(item, dtype=int), np.array(grade, dtype=int), 3)
         assert np.isnan(ordinal_alpha(table))
@@ -71,7 +69,7 @@ def test_agreement_that_is_not_known_is_nan() -> None:
     assert np.isnan(quadratic_kappa(np.diag([5, 0, 0])))
 
 
-def test_the_agreement_of_a_plan() -> None:
+def test_the_agreement_of_a_plan():
     """A census of one query of 60 documents, which two judges know and a third one overrates."""
     frame = pd.DataFrame({"qid": "q1", "docno": [f"d{i}" for i in range(60)]}).assign(rank_a=range(60))
     pool = frame.assign(rank_b=frame["rank_a"][::-1].to_numpy(), **{f"grade_{g}": 1 / GRADES for g in range(GRADES)})
@@ -121,7 +119,7 @@ def of_level(level: str) -> tuple[Plan, pd.DataFrame]:
 
 
 @pytest.mark.parametrize(("measure", "design"), [("nDCG@4", "depth"), ("DCG@6", "successive")])
-def test_the_error_of_judges_is_what_their_other_labels_would_do(measure: str, design: str) -> None:
+def test_the_error_of_judges_is_what_their_other_labels_would_do(measure, design):
     """Every label is changed: the mean square of how far the estimate moves, over both judges' opinions."""
     plan, truth = population(measure, queries=12, budget=24, level="document", design=design)
     asked = {"estimator": "difference" if design == "successive" else "regression"}
@@ -144,9 +142,7 @@ def test_the_error_of_judges_is_what_their_other_labels_would_do(measure: str, d
 
 
 @pytest.mark.parametrize(("measure", "rankers"), [("nDCG@4", "abcd"), ("AP", "ab")])
-def test_what_other_labels_would_do_is_what_they_do_one_by_one(
-    measure: str, rankers: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers, monkeypatch):
     """By surprises, with what labels teach of other queries, and of their kinds, held; in a second round too."""
     first, truth = population(measure, rankers, 12, level="document", design="surprises", budget=24)
     with pytest.warns(UserWarning, match="a second test"):
@@ -175,7 +171,7 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(
     assert found == pytest.approx(one_by_one, abs=1e-12)
 
 
-def test_second_labels_take_as_many_passes_for_many_pairs_as_for_few(monkeypatch) -> None:
+def test_second_labels_take_as_many_passes_for_many_pairs_as_for_few(monkeypatch):
     """At most one for each grade but its own and for as many labels as a query has, whatever is compared."""
     passes, kernel = [], _surprise_kernels.told_by_labels
     counted = lambda *about: (passes.append(1), kernel(*about))  # noqa: E731
@@ -190,7 +186,7 @@ def test_second_labels_take_as_many_passes_for_many_pairs_as_for_few(monkeypatch
     assert len(passes) <= 23 + 4 * most
 
 
-def test_the_error_of_judges_is_that_of_other_judges() -> None:
+def test_the_error_of_judges_is_that_of_other_judges():
     """In a census all variance is that of judges, and over many sets of judges the stated one is equal to it.
 
     The labels are those of the first judge, and documents with two count as known twice as well: 1 − 0.3/2 of it.
@@ -213,7 +209,7 @@ def test_the_error_of_judges_is_that_of_other_judges() -> None:
 
 
 @pytest.mark.parametrize("level", ["census", "query", "document"])
-def test_a_result_says_what_share_of_the_error_is_that_of_judges(level: str) -> None:
+def test_a_result_says_what_share_of_the_error_is_that_of_judges(level):
     plan, truth = of_level(level)
     labels = wanted(plan, truth)
     records = judged_by(labels, np.random.default_rng(3))
@@ -235,7 +231,7 @@ def test_a_result_says_what_share_of_the_error_is_that_of_judges(level: str) -> 
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_who_settles_disputes_is_no_judge(level: str) -> None:
+def test_who_settles_disputes_is_no_judge(level):
     """Their labels say nothing of how far judges agree, and a settled document has the error of one person."""
     plan, truth = of_level(level)
     records = judged_by(wanted(plan, truth), np.random.default_rng(3))

@@ -1,9 +1,6 @@
 """Estimates taken apart, and estimates of groups: against the public estimates, and by brute force."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from functools import cache
 
 import ir_measures.measures as irm
@@ -11,7 +8,6 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, ERR, Plan, Report, measure_values
-from pt_active.demo.collection import DemoCollection
 
 NO_VALUE = "(none)"
 KEYS = ["qid", "docno", "label"]
@@ -27,14 +23,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:more labels", "ignore:labels are
 
 
 @pytest.fixture(scope="module")
-def grouped(graded: pd.DataFrame) -> pd.DataFrame:
+def grouped(graded):
     """The pool with the number of words of each query, as text; None for long queries; and a group of all."""
     words = graded["query"].str.split().str.len()
     return graded.assign(qall="x", qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
 
 
 @pytest.fixture(scope="module")
-def planned(grouped: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Plan, pd.DataFrame]]:
+def planned(grouped, demo):
     """A plan and its labels, made once for the same measure, level and drawing: estimators do not change them."""
 
     @cache
@@ -46,7 +42,7 @@ def planned(grouped: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[
 
 
 @pytest.mark.parametrize(("level", "measure", "estimator"), CASES)
-def test_contributions_sum_to_the_estimate(level, measure, estimator, planned) -> None:
+def test_contributions_sum_to_the_estimate(level, measure, estimator, planned):
     plan, qrels = planned(measure, level)
     found = Report.of(plan, qrels, estimator=estimator).contributions
     whole = plan.compare(qrels, estimator=estimator).difference
@@ -73,7 +69,7 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, planned) -
     ("measure", "estimator", "replace"),
     [(DCG @ 10, "ht", False), (ERR @ 10, "snis", True), (irm.nDCG @ 5, "difference", False)],
 )
-def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, estimator, replace, planned, graded) -> None:
+def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, estimator, replace, planned, graded):
     """Replace a label by every grade, weighted by its probability under the model, and estimate again."""
     plan, qrels = planned(measure, "query", replace)
     documents = Report.of(plan, qrels, estimator=estimator).contributions.documents
@@ -87,7 +83,7 @@ def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, estimato
 
 
 @pytest.mark.parametrize("rankers", [1, 2])
-def test_rounds_and_single_rankers_are_taken_apart_too(rankers: int, demo, graded) -> None:
+def test_rounds_and_single_rankers_are_taken_apart_too(rankers, demo, graded):
     alone = graded[graded["rank_candidate"] >= 0].drop(columns=["rank_production", "score_production"])
     pool = graded if rankers == 2 else alone
     plan = Plan.create(pool, None, DCG @ 10, budget=300, design="depth")
@@ -100,7 +96,7 @@ def test_rounds_and_single_rankers_are_taken_apart_too(rankers: int, demo, grade
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(level, demo, graded) -> None:
+def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(level, demo, graded):
     """Copies of one query; each weighs 1e-14 more than the copy before it."""
     one = graded[graded["qid"] == graded["qid"].iloc[0]]
     copies = pd.concat([one.assign(qid=f"q{i}", traffic=1 + i * 1e-14) for i in range(6)])
@@ -117,7 +113,7 @@ def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(le
 
 
 @pytest.mark.parametrize(("level", "estimator"), [("query", "regression"), ("document", "ht")])
-def test_a_group_of_all_is_the_whole(level, estimator, planned) -> None:
+def test_a_group_of_all_is_the_whole(level, estimator, planned):
     plan, qrels = planned(DCG @ 10, level)
     report = Report.of(plan, qrels, estimator=estimator, slices=["qall"])
     (found,) = report.slices.to_dict("records")
@@ -128,7 +124,7 @@ def test_a_group_of_all_is_the_whole(level, estimator, planned) -> None:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_groups_are_horvitz_thompson_by_hand(replace, demo, planned) -> None:
+def test_groups_are_horvitz_thompson_by_hand(replace, demo, planned):
     plan, qrels = planned(DCG @ 10, "query", replace)
     of_runs = [measure_values(demo.runs[name], demo.qrels, DCG @ 10).set_index("qid")["value"] for name in plan.rankers]
     table = plan.queries.assign(truth=(of_runs[0] - of_runs[1])[plan.queries["qid"]].to_numpy())
@@ -147,7 +143,7 @@ def test_groups_are_horvitz_thompson_by_hand(replace, demo, planned) -> None:
         assert parts == pytest.approx(report.result.point, abs=1e-10)
 
 
-def test_small_groups_and_groups_without_draws(demo, grouped) -> None:
+def test_small_groups_and_groups_without_draws(demo, grouped):
     plan = Plan.create(grouped, None, DCG @ 10, budget=300, level="query")
     drawn = plan.sample["qid"].tolist()
     others = plan.queries.loc[~plan.queries["qid"].isin(drawn), "qid"].head(3)
@@ -161,7 +157,7 @@ def test_small_groups_and_groups_without_draws(demo, grouped) -> None:
     assert found.loc["rest", "estimator"] == "regression"
 
 
-def test_bad_columns_are_refused(planned) -> None:
+def test_bad_columns_are_refused(planned):
     plan, qrels = planned(DCG @ 10, "query")
     own = ["q_draws", "q_importance", "q_inclusion", "q_priority", "q_prob", "q_mean_candidate"]
     assert set(own) <= set(plan.queries.columns)
@@ -174,7 +170,7 @@ def test_bad_columns_are_refused(planned) -> None:
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_missing_labels_stay_with_their_group(level, planned) -> None:
+def test_missing_labels_stay_with_their_group(level, planned):
     plan, qrels = planned(DCG @ 10, level)
     some = qrels.iloc[3:]
     found = Report.of(plan, some, missing="nonrelevant", slices=["qwords"]).slices

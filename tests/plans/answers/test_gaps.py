@@ -1,10 +1,7 @@
 """Documents that were passed over, or wait for a second judge, do not blind the status; plans cut to what is judged."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,6 @@ from drawn_order import in_order, judged_by_ann, ordered, prefix, small_plan, sm
 from samples import wanted
 
 from pt_active import DCG, Plan
-from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.status import Status
 
 BOTH = pytest.mark.parametrize("level", ["query", "document"])
@@ -26,25 +22,21 @@ def plan_of(level: str, rankers: int = 2) -> Plan:
 
 
 @BOTH
-def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
+def test_a_skip_is_named_and_can_be_filled(level):
     plan = plan_of(level)
     records = judged_by_ann(plan)
     whole, skipped = plan.status(records), records.astype({"label": object})
     skipped.loc[7, ["label", "status"]] = [None, "skipped"]
-    qid, docno = records.loc[7, ["qid", "docno"]]
-    named = f"document '{docno}' of query '{qid}' (skipped by ann)"
+    gap = {"qid": records.qid[7], "docno": records.docno[7], "annotator": "ann", "status": "skipped"}
+    named = re.escape(f"document '{gap['docno']}' of query '{gap['qid']}' (skipped by ann)")
 
-    state = plan.status(skipped, missing="error")
-    assert state.blocked == (Gap(qid, docno, "ann", "skipped"),)
-    assert re.search(f"blocked +by {re.escape(named)}", state.details)
-    assert state.to_dict()["blocked"] == [{"qid": qid, "docno": docno, "annotator": "ann", "status": "skipped"}]
-    assert state.judged < whole.judged == state.drawn
+    state, bridged = plan.status(skipped, missing="error"), plan.status(skipped)
+    assert re.search(f"blocked +by {named}", state.details)
+    assert state.to_dict()["blocked"] == bridged.to_dict()["blocked"] == [gap]
+    assert state.judged < bridged.judged == whole.judged - 1 == state.drawn - 1
     assert state.left_out > 0
-
-    bridged = plan.status(skipped)
-    assert (bridged.blocked, bridged.open) == (state.blocked, 1)
-    assert state.judged < bridged.judged == whole.judged - 1
-    assert re.search(f"passed over +{re.escape(named)}", bridged.details)
+    assert bridged.open == 1
+    assert re.search(f"passed over +{named}", bridged.details)
 
     filled = plan.status(skipped, missing="nonrelevant")
     as_zero = records.assign(label=records["label"].where(records.index != 7, 0))
@@ -53,7 +45,7 @@ def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
     assert "1 document without a label counted as not relevant, which misleads if people pass over what" in str(filled)
 
 
-def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
+def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone():
     plan = plan_of("query")
     records = judged_by_ann(plan).astype({"label": object})
     for row, who, status in ((10, "bob", "unjudgeable"), (2, "eve", "skipped")):
@@ -61,40 +53,25 @@ def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
     again = records.loc[[10]].assign(annotator="kim", status="skipped")
     blocked = plan.status(pd.concat([records, again])).blocked
     assert [(each.annotator, each.status) for each in blocked] == [("eve", "skipped"), ("bob, kim", "unjudgeable")]
-    told = plan.status(records.assign(label=None, status="skipped")).details
-    assert f"… ({len(records)} documents in all)" in told
 
 
-def test_a_plan_that_was_drawn_at_once_takes_all_that_lacks_a_label_as_not_relevant() -> None:
-    plan = Plan.create(small_pool(4), None, "nDCG@3", budget=60, seed=3)
+@pytest.mark.parametrize(("kind", "looks"), [("document", "always"), ("document", None), ("at once", None)])
+def test_a_status_and_a_gate_take_what_was_passed_over_as_not_relevant(kind, looks):
+    at_once = Plan.create(small_pool(4), None, "nDCG@3", budget=60, seed=3)
+    plan = at_once if kind == "at once" else plan_of("document")
     labels = judged_by_ann(plan)[LABELS]
-    given = labels.assign(label=labels["label"].mask(labels.index % 9 == 4, -1))
-    zeros = given.assign(label=given["label"].clip(lower=0))
-    assert plan.status(given, None).answer == "not settled yet"
-    gate = plan.gate(given, 0.1, looks=None, missing="nonrelevant", queries="these")
-    for state in (plan.status(given, None, missing="nonrelevant"), gate.status):
-        assert state.filled == (given["label"] < 0).sum() > 0
-        assert state.value == plan.compare(zeros).difference
-    with pytest.raises(ValueError, match=r"sampled documents? ha(s|ve) no label \(-1 is none\): "):
-        plan.compare(given)
-
-
-@pytest.mark.parametrize("looks", ["always", None])
-def test_a_gate_takes_what_was_passed_over_as_not_relevant(looks: str | None) -> None:
-    plan = plan_of("document")
-    labels = judged_by_ann(plan)[LABELS]
-    passed = labels.index.isin([7, 20])
+    passed, asked = labels.index.isin([7, 20]), {"looks": looks, "queries": "these"}
     given, zeros = labels[~passed], labels.assign(label=labels["label"].mask(passed, 0))
-    asked = {"looks": looks, "queries": "these"}
     gate = plan.gate(given, 0.5, missing="nonrelevant", **asked)
-    assert len(plan.gate(given, 0.5, **asked).status.blocked) == gate.status.filled == 2
     judged = plan.gate(zeros, 0.5, **asked).to_dict()
-    changed = {"filled": 0, "worst": None, "assumptions": judged["assumptions"]}
-    assert gate.to_dict() | changed == judged
-    worst = plan.status(given, looks, missing="nonrelevant").worst
-    assert gate.status.worst == worst is not None
-    assert f"in the worst case the interval is [{worst[0]:.4f}, {worst[1]:.4f}]" in str(gate)
-    assert "judge what was passed over" in plan.status(given, looks).advice
+    assert gate.status.filled == 2
+    assert gate.to_dict() | {"filled": 0, "worst": None, "assumptions": judged["assumptions"]} == judged
+    state = plan.status(given, looks, missing="nonrelevant")
+    assert (state.filled, state.value, state.worst) == (2, plan.compare(zeros).difference, gate.status.worst)
+    if kind == "document":
+        assert state.worst is not None
+        assert len(plan.gate(given, 0.5, **asked).status.blocked) == 2
+        assert "judge what was passed over" in plan.status(given, looks).advice
     with pytest.raises(ValueError, match="unknown missing 'some'"):
         plan.gate(given, 0.5, missing="some", **asked)
 
@@ -102,7 +79,7 @@ def test_a_gate_takes_what_was_passed_over_as_not_relevant(looks: str | None) ->
 @pytest.mark.parametrize(
     ("design", "measure", "rankers"), [("depth", "RR", 1), ("depth", "nDCG@3", 3), ("surprises", "nDCG@3", 2)]
 )
-def test_parts_count_with_every_label_that_a_gap_may_have(design: str, measure: str, rankers: int) -> None:
+def test_parts_count_with_every_label_that_a_gap_may_have(design, measure, rankers):
     """So nobody can win by what people skip: what is proved with a gap is proved whatever its label is."""
     pool = small_pool(4, rankers)
     plan = Plan.create(pool, None, measure, budget=70, level="document", design=design, seed=3)
@@ -120,8 +97,8 @@ def test_parts_count_with_every_label_that_a_gap_may_have(design: str, measure: 
         assert [(each.qid, each.docno) for each in state.blocked] == [(gap.qid, gap.docno)]
         assert state.waiting == f"document {gap.docno} of query {gap.qid}"
         assert np.isnan(state.value)
+        other = state.beside or state
         for each in (one.beside or one for one in filled):
-            other = state.beside or state
             assert other.low - 1e-12 <= each.low <= each.high <= other.high + 1e-12
         assert {each.resolution for each in filled} == {state.resolution} or state.resolution is None
     many, strict = states(labels.drop(index=range(4)))[0], states(some, missing="error")[0]
@@ -132,17 +109,13 @@ def test_parts_count_with_every_label_that_a_gap_may_have(design: str, measure: 
 # --- documents that wait for a second judge: their first label is not used --------------------------------------------
 
 
-def due(plan: Plan, places: list[int]) -> pd.DataFrame:
-    """All documents, judged by Ann; those of some places are due to another judge."""
-    records = judged_by_ann(plan)
-    return records.assign(judges=np.where(records.index.isin(places), 2, 1))
-
-
 @BOTH
-def test_what_is_due_counts_as_if_it_had_no_label(level: str) -> None:
-    plan, places = plan_of(level), [2, 9, 30]
-    records = due(plan, places)
-    rest, state = records.drop(index=places), plan.status(records)
+def test_what_is_due_counts_as_if_it_had_no_label(level):
+    plan = plan_of(level)
+    records = judged_by_ann(plan)
+    due = records.index.isin([2, 9, 30])
+    records, rest = records.assign(judges=np.where(due, 2, 1)), records[~due]
+    state = plan.status(records)
     assert state.due == 3
     assert 1 <= state.open <= 3
     assert replace(state, due=0) == plan.status(rest)
@@ -150,15 +123,12 @@ def test_what_is_due_counts_as_if_it_had_no_label(level: str) -> None:
     assert state == plan.status(records[LABELS], records=records)
     gate, without = (plan.gate(each, 0.2, queries="these") for each in (records, rest))
     assert (gate.outcome, gate.status.low, gate.status.due) == (without.outcome, state.low, 3)
-    assert "waiting" in str(gate)
     # Nobody passed them over, so nothing is filled in for them.
     assert plan.status(records, missing="nonrelevant") == state
     message = r"3 documents have a label that does not count yet: .*; or look at what is judged so far"
     for missing in ("error", "nonrelevant"):
         with pytest.raises(ValueError, match=message):
             plan.compare(records, missing=missing)
-    pairs = plan_of(level, rankers=3)
-    assert "1 document has a label that does not count yet" in str(pairs.status(due(pairs, [4])))
 
 
 # --- plans that are cut to what is judged -----------------------------------------------------------------------------
@@ -167,9 +137,7 @@ def test_what_is_due_counts_as_if_it_had_no_label(level: str) -> None:
 CUT = "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand"
 
 
-def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
-    plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
-) -> None:
+def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(plan, graded, labels):
     short = Plan.create(graded, None, DCG @ 10, draws=12, seed=3, defensive=plan.manifest["arguments"]["defensive"])
     cut = plan.so_far(prefix(plan, labels, 12))
     columns = ["qid", "q_draws", "q_importance", "q_inclusion"]
@@ -177,21 +145,20 @@ def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
     pd.testing.assert_frame_equal(cut.assessments, short.assessments)
 
 
-def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
-    some = prefix(plan, labels, 14)
-    cut, found = Plan.load(plan.so_far(some).save(tmp_path / "cut").path), plan.so_far(some).compare(some)
-    assert cut.compare(some) == found
+def test_a_cut_plan_is_kept_and_cut_again(plan, labels, tmp_path):
+    some, fewer = prefix(plan, labels, 14), prefix(plan, labels, 9)
+    cut, state = Plan.load(plan.so_far(some).save(tmp_path / "cut").path), plan.status(some, None)
+    found = plan.so_far(some).compare(some)
+    assert (cut.compare(some), cut.status(some, None)) == (found, state)
     assert CUT in found.note
-    assert f"cut       to the first 14 of {plan.status(some, None).drawn} queries, which are judged" in str(cut)
-    assert cut.status(some, None) == plan.status(some, None)
-    fewer = prefix(plan, labels, 9)
+    assert f"cut       to the first 14 of {state.drawn} queries, which are judged" in str(cut)
     again = cut.so_far(fewer)
-    assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, None).drawn, "to": 9}
+    assert again.manifest["cut"] == {"unit": "queries", "of": state.drawn, "to": 9}
     assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
 
 
 @pytest.mark.parametrize("looks", ["always", None])
-def test_a_cut_plan_of_documents_still_waits_for_what_was_cut_off(looks: str | None) -> None:
+def test_a_cut_plan_of_documents_still_waits_for_what_was_cut_off(looks):
     plan = small_plan("document", small_pool(4), 60)
     some = judged_by_ann(plan)[LABELS].head(40)
     cut = plan.so_far(some)
@@ -200,7 +167,7 @@ def test_a_cut_plan_of_documents_still_waits_for_what_was_cut_off(looks: str | N
 
 
 @pytest.mark.parametrize("design", ["depth", "surprises"])
-def test_a_plan_without_an_order_that_was_cut_has_no_end_to_look_at(design: str) -> None:
+def test_a_plan_without_an_order_that_was_cut_has_no_end_to_look_at(design):
     pool = small_pool(4)
     plan = Plan.create(pool, None, "nDCG@3", budget=60, level="document", design=design, seed=1)
     some = ordered(plan, pool.assign(label=np.arange(len(pool)) % 3)[["qid", "docno", "label"]])[:-9]
@@ -210,17 +177,18 @@ def test_a_plan_without_an_order_that_was_cut_has_no_end_to_look_at(design: str)
             look()
 
 
-def test_what_lacks_labels_says_the_way(plan: Plan, labels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), or plan\.so_far"):
-        plan.compare(prefix(plan, labels, 9))
-    order = in_order(plan)
-    later = wanted(plan, labels)[lambda frame: frame.qid != order[0]]
-    with pytest.raises(ValueError, match=f"judged so far without a gap: document .* of query '{order[0]}' and "):
-        plan.so_far(later)
-    with pytest.raises(ValueError, match="hold no judgment"):
-        plan.so_far(later.head(0))
-    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
-        plan.so_far(later.assign(qid="x" + later.qid))
+def test_what_lacks_labels_says_the_way(plan, labels):
+    first = in_order(plan)[0]
+    later = wanted(plan, labels)[lambda frame: frame.qid != first]
+    so_far = r"or look at what is judged so far: plan\.status\(qrels\), or plan\.so_far"
+    for ask, some, message in (
+        (plan.compare, prefix(plan, labels, 9), so_far),
+        (plan.so_far, later, f"judged so far without a gap: document .* of query '{first}' and "),
+        (plan.so_far, later.head(0), "hold no judgment"),
+        (plan.so_far, later.assign(qid="x" + later.qid), "no label belongs to a document of the plan"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask(some)
 
 
 @pytest.mark.filterwarnings("ignore:more labels after the parts")

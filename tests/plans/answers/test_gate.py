@@ -1,7 +1,5 @@
 """The gate: what passes, what fails, what is not decided, and what it says."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -12,25 +10,21 @@ from samples import wanted
 
 from pt_active import DCG, Plan
 
-ASKED = {"margin": 0.1, "queries": "these"}
-
 
 @pytest.fixture(scope="module")
-def pair(graded: pd.DataFrame) -> pd.DataFrame:
+def pair(graded):
     """The candidate first. It is better by .72."""
     ranks = ["rank_production", "score_production"]
     return graded[[*graded.columns.drop(ranks), *ranks]]
 
 
 @pytest.fixture(scope="module")
-def plan(pair: pd.DataFrame) -> Plan:
+def plan(pair):
     return Plan.create(pair, None, DCG @ 10, budget=1300, level="query", seed=3)
 
 
 @pytest.mark.parametrize(("queries", "margin"), [("these", 0.3), ("new", 0.3), ("new", 1.5)])
-def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
-    plan: Plan, labels: pd.DataFrame, queries: str, margin: float
-) -> None:
+def test_the_gate_is_the_interval_of_the_status_against_the_threshold(plan, labels, queries, margin):
     seen = set()
     for n in (0, 8, 99):
         judged = first(plan, labels, n)
@@ -45,16 +39,15 @@ def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
     assert len(seen) > 1
 
 
-@pytest.mark.parametrize("side", ["low", "high"])
-def test_each_side_has_half_of_the_level(plan: Plan, labels: pd.DataFrame, side: str) -> None:
+@pytest.mark.parametrize(("side", "outcome"), [("low", "pass"), ("high", "fail")])
+def test_each_side_has_half_of_the_level(plan, labels, side, outcome):
     """Between the ends of the intervals at 95 % and at 90 %, nothing is decided at 95 %."""
     judged = first(plan, labels, 40)
     wide, narrow = (getattr(plan.status(judged, confidence=each), side) for each in (0.95, 0.9))
-    outcomes = []
-    for threshold in (1.01 * wide - 0.01 * narrow, (wide + narrow) / 2):
+    for share, expected in ((-0.01, outcome), (0.5, "unresolved")):
+        threshold = wide + share * (narrow - wide)
         rule = "better" if threshold > 0 else "non-inferior"
-        outcomes.append(plan.gate(judged, abs(threshold), rule, queries="these").outcome)
-    assert outcomes == ["pass" if side == "low" else "fail", "unresolved"]
+        assert plan.gate(judged, abs(threshold), rule, queries="these").outcome == expected
 
 
 def few_differ(queries: int, seed: int) -> tuple[Plan, pd.DataFrame]:
@@ -69,9 +62,9 @@ def few_differ(queries: int, seed: int) -> tuple[Plan, pd.DataFrame]:
 
 
 @pytest.mark.parametrize("looks", ["always", None])
-def test_no_gate_passes_where_few_queries_differ(looks: str | None) -> None:
-    outcomes = [few_differ(60, seed) for seed in range(8)]
-    gates = [plan.gate(qrels, 0.0, looks=looks, queries="new") for plan, qrels in outcomes]
+def test_no_gate_passes_where_few_queries_differ(looks):
+    plans = [few_differ(60, seed) for seed in range(8)]
+    gates = [plan.gate(qrels, 0.0, looks=looks, queries="new") for plan, qrels in plans]
     assert {each.outcome for each in gates} == {"unresolved"}
     told = [each for each in gates if each.status.population.caution]
     assert len(told) > 5
@@ -79,56 +72,48 @@ def test_no_gate_passes_where_few_queries_differ(looks: str | None) -> None:
         assert each.advice == "add queries"
         assert each.answer == "unresolved: too few queries differ to decide for new ones"
         assert "none   for queries like them: looks at any time need 30 queries or clusters that differ" in str(each)
-    plan, qrels = outcomes[1]
+    plan, qrels = plans[1]
     said = "judged queries have another value than the rest, so the interval for new queries may miss more often"
     for queries in ("these", "new"):
         assert said in plan.compare(qrels, queries=queries).note
-        state = plan.status(qrels, None, queries=queries)
-        assert said in str(state)
-        assert said in state.to_dict()["caution"]
+        assert said in str(plan.status(qrels, None, queries=queries))
     assert said not in str(plan.status(qrels, queries="these"))  # there is no interval for new ones
 
 
-def test_what_no_label_can_change_is_decided_at_once() -> None:
+def test_what_no_label_can_change_is_decided_at_once():
     """Documents of gain 0 or 1 at rank 1: after one query of two, the difference lies in [0, 1] or [−1, 0]."""
     keys = pd.DataFrame({"qid": ["1", "1", "2", "2"], "docno": ["a", "b", "a", "b"]})
     pool = keys.assign(rank_new=[0, 1] * 2, rank_old=[1, 0] * 2, grade_0=0.5, grade_1=0.5)
     plan = Plan.create(pool, None, "P@1", draws=2, level="query", design="passive", defensive=1.0)
     one = first(plan, keys.assign(label=[1, 0, 1, 0]), 1)
-    assert plan.status(one).low == pytest.approx(0, abs=1e-6)
-    assert plan.gate(one, 0.0, queries="these").answer == "pass: new is no worse than old"
     turned = one.assign(label=1 - one["label"])
-    assert plan.gate(turned, 0.0, "better", queries="these").outcome == "fail"
-    assert plan.gate(turned, 0.0, queries="these").outcome == "unresolved"
+    assert plan.status(one).low == pytest.approx(0, abs=1e-6)
+    asked = ((one, "non-inferior"), (turned, "better"), (turned, "non-inferior"))
+    outcomes = [plan.gate(labels, 0.0, rule, queries="these").outcome for labels, rule in asked]
+    assert outcomes == ["pass", "fail", "unresolved"]
 
 
-def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_a_plan_without_an_order_is_gated_at_the_end(pair, labels):
     one = Plan.create(pair, None, "DCG@10", budget=300, design="depth", seed=1)
     plan = one.extend(100)
     judged = pd.concat([wanted(each, labels) for each in (one, plan)])
-    message = (
-        "the documents were drawn at once, so nothing can be proved after each label; once all are judged, use "
-        'looks=None, after each of its parts looks="obrien-fleming", or make a plan with design="successive"'
-    )
+    message = "the documents were drawn at once, so nothing can be proved after each label; .* make a plan with design="
     with pytest.raises(ValueError, match=message):
         one.gate(judged, 0.02, looks="always", queries="these")
-    assert plan.gate(judged, 0.5, queries="these").outcome == "pass"
     census = Plan.create(pair, None, "nDCG@10", budget=1e9)
-    assert census.gate(labels, 0.5, looks=None, queries="these").outcome == "pass"
+    for each, qrels in ((plan, judged), (census, labels)):
+        assert each.gate(qrels, 0.5, looks=None, queries="these").outcome == "pass"
 
 
-def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
+def test_what_it_says(plan, labels):
     judged, turned = wanted(plan, labels), {"first": "production", "second": "candidate"}
     passed, failed = plan.gate(judged, 0.3, queries="these"), plan.gate(judged, 0.05, queries="these", **turned)
-    assert (passed.answer, failed.answer) == (
-        "pass: candidate is at most 0.3 worse than production",
-        "fail: production is more than 0.05 worse than candidate",
-    )
+    assert passed.answer == "pass: candidate is at most 0.3 worse than production"
+    assert failed.answer == "fail: production is more than 0.05 worse than candidate"
     assert (passed.advice, failed.advice) == ("release candidate", "keep candidate")
     assert "\n  threshold   -0.3\n" in str(passed)
     told = json.loads(json.dumps(passed.to_dict(), allow_nan=False))
     assert (told["outcome"], told["threshold"], told["rule"], told["margin"]) == ("pass", -0.3, "non-inferior", 0.3)
-    assert "winner" not in told
     begun = plan.gate(first(plan, labels, 12), 0.05, queries="these")
     assert begun.answer == "unresolved: the labels so far do not decide it"
     assert begun.status.more > 0
@@ -137,23 +122,23 @@ def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"queries": "these"}, "margin is needed: by how much may the candidate be worse"),
-        ({"margin": 0.4}, "queries is needed: 'new' decides for queries like those of the pool"),
-        ({"margin": 0.4, "queries": "all"}, "queries must be 'these' or 'new', got 'all'"),
-        ({"margin": -0.1, "queries": "these"}, "margin must be a number from 0, got -0.1"),
-        ({"margin": float("nan"), "queries": "these"}, "margin must be a number from 0, got nan"),
-        (ASKED | {"rule": "worse"}, 'rule="worse" is unknown; it is one of non-inferior, better'),
-        (ASKED | {"looks": "obrien-fleming"}, "is for plans that come in parts; use looks=.always. if the plan has an"),
-        (ASKED | {"first": "x"}, "no ranker 'x' in this plan"),
-        (ASKED | {"confidence": 1.0}, "confidence must"),
+        ({"margin": None}, "margin is needed: by how much may the candidate be worse"),
+        ({"queries": None}, "queries is needed: 'new' decides for queries like those of the pool"),
+        ({"queries": "all"}, "queries must be 'these' or 'new', got 'all'"),
+        ({"margin": -0.1}, "margin must be a number from 0, got -0.1"),
+        ({"margin": float("nan")}, "margin must be a number from 0, got nan"),
+        ({"rule": "worse"}, 'rule="worse" is unknown; it is one of non-inferior, better'),
+        ({"looks": "obrien-fleming"}, "is for plans that come in parts; use looks=.always. if the plan has an"),
+        ({"first": "x"}, "no ranker 'x' in this plan"),
+        ({"confidence": 1.0}, "confidence must"),
     ],
 )
-def test_bad_arguments_are_named(plan: Plan, labels: pd.DataFrame, arguments: dict, message: str) -> None:
+def test_bad_arguments_are_named(plan, labels, arguments, message):
     with pytest.raises(ValueError, match=message):
-        plan.gate(labels, **arguments)
+        plan.gate(labels, **{"margin": 0.1, "queries": "these"} | arguments)
 
 
-def test_one_ranker_has_no_gate(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_one_ranker_has_no_gate(graded, labels):
     single = Plan.create(graded.drop(columns=["rank_production", "score_production"]), None, DCG @ 10, budget=100)
     with pytest.raises(ValueError, match="a comparison needs two rankers"):
         single.gate(labels, 0.1, queries="these")

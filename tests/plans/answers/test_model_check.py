@@ -1,7 +1,5 @@
 """The check of the grade model: what it says about right and spoilt models, and where it is used."""
 
-from __future__ import annotations
-
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
@@ -21,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 @pytest.fixture(scope="module")
-def spoilt(graded: pd.DataFrame) -> pd.DataFrame:
+def spoilt(graded):
     """The pool with each document's grades replaced by those of another."""
     order = np.random.default_rng(0).permutation(len(graded))
     return graded.assign(**{c: graded[c].to_numpy()[order] for c in GRADES})
@@ -43,7 +41,7 @@ def judged(frame: pd.DataFrame, demo: DemoCollection, level="document", measure=
         ("document", ERR(max_rel=3) @ 10, "stopping probability", [0, 1 / 8, 3 / 8, 7 / 8], False),
     ],
 )
-def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, worth, replace, demo, graded) -> None:
+def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, worth, replace, demo, graded):
     """Repeated draws weigh as often as they came."""
     plan, qrels = judged(graded, demo, level, measure, 900 if replace else 400, replace=replace)
     found, worth = ModelCheck.of(plan, qrels), np.array(worth)
@@ -65,7 +63,7 @@ def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, wor
 
 
 @BOTH
-def test_gains_are_those_of_the_outlook_which_is_that_of_the_pool(level, demo, graded) -> None:
+def test_gains_are_those_of_the_outlook_which_is_that_of_the_pool(level, demo, graded):
     plan, qrels = judged(graded, demo, level)
     found, seen, before = ModelCheck.of(plan, qrels), Outlook.of_plan(plan, qrels), Outlook.of_plan(plan)
     assert found.optimism == list(seen.optimism.values())[1]
@@ -83,7 +81,7 @@ def test_gains_are_those_of_the_outlook_which_is_that_of_the_pool(level, demo, g
 
 
 @BOTH
-def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt, sharp) -> None:
+def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt, sharp):
     """Also one that is wrong about its errors alone."""
     plan, qrels = judged(spoilt, demo, level, budget=600)
     assert ModelCheck.of(plan, qrels).calibration.misleads
@@ -96,7 +94,7 @@ def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt, sharp) -> Non
 
 
 @BOTH
-def test_a_fair_model_is_left_in_peace(level, demo, graded) -> None:
+def test_a_fair_model_is_left_in_peace(level, demo, graded):
     """By the line through the labels, and by their variance, which is up to twice the promised one in these samples."""
     for seed in range(4):
         plan, qrels = judged(graded, demo, level, seed=seed)
@@ -104,7 +102,7 @@ def test_a_fair_model_is_left_in_peace(level, demo, graded) -> None:
         assert not ModelCheck.of(plan, qrels).calibration.misleads
 
 
-def test_what_says_nothing_of_the_model_is_left_out(demo, spoilt, graded) -> None:
+def test_what_says_nothing_of_the_model_is_left_out(demo, spoilt, graded):
     """A census, uniform grades, zeros that stand for labels, and the costs of documents of later rankers."""
     plan, qrels = judged(spoilt, demo, budget=1e6)
     assert SAID not in plan.compare(qrels).note
@@ -125,7 +123,7 @@ def test_what_says_nothing_of_the_model_is_left_out(demo, spoilt, graded) -> Non
 
 
 @BOTH
-def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded) -> None:
+def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded):
     """Its chances are proportional to those of the plan, which relies on the model as little as it was told to."""
     plan, _ = judged(graded, demo, level, defensive=0.9 if level == "query" else 9.0)
     curve = list(Outlook.of_plan(plan).curves.values())[1]

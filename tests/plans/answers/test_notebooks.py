@@ -1,17 +1,12 @@
 """A notebook shows the printed text, and names cannot break its page."""
 
-from __future__ import annotations
-
 import html
 import re
 
 import numpy as np
-import pandas as pd
-import pyterrier as pt
 import pytest
 
 from pt_active import ActiveTest, Outlook, Plan, Report, Runs
-from pt_active.demo.collection import DemoCollection
 from pt_active.risk import Audit, ZeroOne
 
 EVIL = "<b>&"
@@ -19,13 +14,13 @@ UNCHARTED = ("plan", "audit", "status", "outlook", "active test")
 
 
 @pytest.fixture(scope="module")
-def graded(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
+def graded(demo, grades):
     runs = Runs(**{EVIL: demo.runs["production"]}, other=demo.runs["candidate"], depth=10)
     return (runs >> grades)(demo.topics.head(60)).assign(guess=0, truth=1)
 
 
 @pytest.fixture(scope="module")
-def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
+def everything(graded, demo):
     plan = Plan.create(graded, None, "DCG@10", budget=300, level="query")
     audit = Audit.create(graded, {EVIL: "guess", "other": "truth"}, ZeroOne(), budget=80)
     test = ActiveTest.create(graded, None, "DCG@10").next_round(20)
@@ -45,33 +40,31 @@ def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
     }
 
 
-def test_notebooks_show_the_text_escaped(everything: dict[str, object]) -> None:
+def test_notebooks_show_the_text_escaped(everything):
     for what, each in everything.items():
-        shown = each._repr_html_()
+        chart, _, text = each._repr_html_().partition("<pre>")
         assert EVIL in str(each), what
-        assert EVIL not in shown, what
-        chart, _, text = shown.partition("<pre>")
+        assert EVIL not in chart, what
         assert text == f"{html.escape(str(each))}</pre>", what
-        drawn = re.fullmatch(r"<div [^>]*><svg .*</svg></div>\n", chart, re.DOTALL)
-        assert chart == "" if what in UNCHARTED else drawn, what
+        assert bool(re.fullmatch(r"<div [^>]*><svg .*</svg></div>\n", chart, re.DOTALL)) == (what not in UNCHARTED)
 
 
-def test_results_have_a_figure(everything: dict[str, object]) -> None:
-    below = {}
+def test_results_have_a_figure(everything):
+    sides = {
+        "comparison": f"difference in DCG@10\n← for other · for {EVIL} →",
+        "audit's comparison": f"← for {EVIL} · for other →",  # the one that errs less
+    }
     for what in ("estimate", "comparison", "audit's comparison", "active estimate"):
         (axes,) = everything[what].plot().axes
-        value = getattr(everything[what], "value", None) or everything[what].difference
-        np.testing.assert_allclose(axes.lines[0].get_xdata(), [value])
-        below[what] = axes.get_xlabel()
-    assert below["comparison"] == f"difference in DCG@10\n← for other · for {EVIL} →"
-    assert below["audit's comparison"].endswith(f"← for {EVIL} · for other →")  # the one that errs less
+        np.testing.assert_allclose(axes.lines[0].get_xdata(), [everything[what].point])
+        assert axes.get_xlabel().endswith(sides.get(what, ""))
 
 
-def test_a_plan_shows_what_to_expect(everything: dict[str, object], graded: pd.DataFrame) -> None:
-    plan = everything["plan"]
-    (axes,) = plan.plot().axes
+def test_a_plan_shows_what_to_expect(everything, graded):
+    (axes,) = everything["plan"].plot().axes
     assert {each.get_label() for each in axes.lines} >= {"queries, passive", "queries, hedged"}
-    assert [each.get_xdata()[0] for each in axes.lines if each.get_linestyle() == ":"][-1] == plan.manifest["spent"]
+    dotted = [each.get_xdata()[0] for each in axes.lines if each.get_linestyle() == ":"]
+    assert dotted[-1] == everything["plan"].manifest["spent"]
     census = Plan.create(graded, None, "DCG@10", budget=1e6, level="query")
     with pytest.raises(ValueError, match="nothing to draw: everything was judged"):
         census.plot()

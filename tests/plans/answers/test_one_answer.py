@@ -1,7 +1,5 @@
 """One set of labels has one answer: every command, page and file shows the same estimate, interval and sign."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings
@@ -51,7 +49,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 @pytest.fixture(scope="module")
-def labelled() -> pd.DataFrame:
+def labelled():
     """The documents of all queries with their labels, and grades that know something of them."""
     rng, rows = np.random.default_rng(5), []
     for query in range(QUERIES):
@@ -100,7 +98,7 @@ def first_number(text: str, name: str) -> float:
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("kind", PLANS)
-def test_any_first_labels_have_a_status_and_gaps_and_parts_that_are_not_full_are_named(kind, labelled) -> None:
+def test_any_first_labels_have_a_status_and_gaps_and_parts_that_are_not_full_are_named(kind, labelled):
     plan = made(labelled, kind, 2)
     every = ordered(plan, labelled[[*KEYS, "label"]])
     looks = None if kind.startswith(IN_ROUNDS) else ALWAYS
@@ -115,7 +113,7 @@ def test_any_first_labels_have_a_status_and_gaps_and_parts_that_are_not_full_are
                     plan.so_far(some)
 
 
-def test_thousands_of_ways_to_complete_a_part_are_no_overflow(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_thousands_of_ways_to_complete_a_part_are_no_overflow(graded, labels):
     plan = Plan.create(graded, None, "nDCG@10", budget=1000, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
@@ -123,7 +121,7 @@ def test_thousands_of_ways_to_complete_a_part_are_no_overflow(graded: pd.DataFra
 
 
 @pytest.mark.parametrize(("kind", "rankers", "how_far"), CASES)
-def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, labelled: pd.DataFrame) -> None:
+def test_the_same_labels_have_one_answer(kind, rankers, how_far, labelled):
     plan, qrels = judged(labelled, kind, rankers, how_far)
     pair = {} if rankers == 1 else {"first": "b", "second": "a"}
     looks = None if kind.startswith(IN_ROUNDS) else ALWAYS
@@ -136,6 +134,11 @@ def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, 
     assert first_number(status.details, "estimate") == printed
     if np.isfinite(status.standard_error):
         assert status.standard_error == pytest.approx(found.standard_error, rel=1e-9)
+
+    if how_far == "all" and looks:
+        once = plan.status(qrels, None, status.margin, **pair)
+        ends = tuple(found.confidence_interval())
+        assert (once.low, once.high, once.winner) == (*pytest.approx(ends, rel=1e-9), getattr(found, "winner", None))
 
     report = Report.of(plan, qrels, status=status, **pair)
     data, page = json.loads(report.to_json()), report.to_html()
@@ -164,7 +167,7 @@ def test_the_same_labels_have_one_answer(kind: str, rankers: int, how_far: str, 
 
 
 @pytest.mark.parametrize("kind", ["documents of DCG", "surprises of nDCG", "depth of AP"])
-def test_records_bring_the_error_of_judges_into_every_answer(kind: str, labelled: pd.DataFrame) -> None:
+def test_records_bring_the_error_of_judges_into_every_answer(kind, labelled):
     plan = made(labelled, kind, 2)
     qrels = ordered(plan, labelled[[*KEYS, "label"]])
     second = by_judges(qrels).iloc[::2].assign(annotator="cleo", label=lambda rows: (rows["label"] + 1).clip(upper=2))
@@ -177,7 +180,7 @@ def test_records_bring_the_error_of_judges_into_every_answer(kind: str, labelled
 
 
 @pytest.mark.parametrize("kind", ["queries of DCG", "documents of DCG"])
-def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.DataFrame) -> None:
+def test_the_first_labels_of_two_judges_are_no_obstacle(kind, labelled):
     """Few labels leave no degrees of freedom, and judges who are two grades apart say nothing of a grade between."""
     plan, qrels = judged(labelled, kind, 2, "in order")
     for number in (1, 12):
@@ -189,7 +192,7 @@ def test_the_first_labels_of_two_judges_are_no_obstacle(kind: str, labelled: pd.
         assert np.isfinite(status.value) or kind == "queries of DCG"
 
 
-def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
+def test_a_status_of_other_labels_is_refused(labelled):
     plan, qrels = judged(labelled, "documents of DCG", 2, "in order")
     status = plan.status(qrels)
     for other, how, message in (
@@ -201,7 +204,7 @@ def test_a_status_of_other_labels_is_refused(labelled: pd.DataFrame) -> None:
             Report.of(plan, qrels, status=other, **how)
 
 
-def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame) -> None:
+def test_an_estimate_outside_of_its_interval_is_explained(labelled):
     """A gap near the beginning leaves few documents to the estimate, or none; the interval rests on all of them."""
     plan, qrels = judged(labelled, "documents of DCG", 2, "all")
     early = qrels.drop(qrels.index[4])
@@ -218,7 +221,7 @@ def test_an_estimate_outside_of_its_interval_is_explained(labelled: pd.DataFrame
         assert (said in Report.of(plan, some, status=status).note) == outside
 
 
-def test_every_answer_names_the_pool(few: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_every_answer_names_the_pool(few, labels):
     """If the measure has an ideal; a later run does not change the pool."""
     plan = Plan.create(few, None, "nDCG@10", budget=100, seed=4, level="document")
     own, said = wanted(plan, labels), "nDCG@10 in the pool (top 15 of 2 runs)"

@@ -1,7 +1,5 @@
 """Foreseen errors are those that come, and a pilot corrects a model that is too sure; for these and for new queries."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 
@@ -10,7 +8,6 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
-from pt_active.demo.collection import DemoCollection
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.rounds import estimate_documents
 from pt_active.inference.stopping.bets import excluded
@@ -25,7 +22,7 @@ DEPTH = Method("depth", "regression", False)
 
 
 @pytest.fixture(scope="module")
-def outlook(graded: pd.DataFrame) -> Outlook:
+def outlook(graded):
     return Outlook.of(graded, None, DCG @ 10)
 
 
@@ -33,7 +30,7 @@ def outlook(graded: pd.DataFrame) -> Outlook:
     ("measure", "per_query"),
     [*(pytest.param(each, 0, marks=pytest.mark.slow) for each in (DCG @ 10, ERR(max_rel=3) @ 10)), (DCG @ 10, 3)],
 )
-def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_query, graded, as_the_model_says) -> None:
+def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_query, graded, as_the_model_says):
     """3 standard errors of what 50 labellings show are 9 % for queries, 15 % for documents, and 28 % by depth.
 
     Each labelling is sampled a few times only, since the errors on one labelling are alike. A line that is fitted to
@@ -56,7 +53,7 @@ def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_qu
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollection, sharp: pd.DataFrame) -> None:
+def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo, sharp):
     plan = Plan.create(sharp, None, DCG @ 10, budget=600, level=level)
     judged = demo.judge(plan.assessments)
     before = Outlook.of(sharp, None, DCG @ 10)
@@ -72,7 +69,7 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollec
     assert "which may be too sure of itself" in str(before)
 
 
-def test_the_table_and_its_inverse(outlook: Outlook) -> None:
+def test_the_table_and_its_inverse(outlook):
     table = outlook.table(difference=0.3)
     for _, rows in table.groupby(["level", "design"]):
         assert (rows["standard_error"].diff().dropna() < 0).all()
@@ -115,13 +112,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_bad_arguments_are_refused(call, message: str, outlook: Outlook, graded: pd.DataFrame) -> None:
+def test_bad_arguments_are_refused(call, message, outlook, graded):
     with pytest.raises(ValueError, match=message):
         call(outlook, partial(Outlook.of, graded, None, DCG @ 10))
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
-def test_other_pools_and_measures_are_refused(demo: DemoCollection, graded: pd.DataFrame) -> None:
+def test_other_pools_and_measures_are_refused(demo, graded):
     one = graded[graded["qid"] == graded["qid"].iloc[0]]
     tied = graded.assign(rank_candidate=graded["rank_production"], score_candidate=graded["score_production"])
     other = graded[graded["qid"] != graded["qid"].iloc[0]]
@@ -137,7 +134,7 @@ def test_other_pools_and_measures_are_refused(demo: DemoCollection, graded: pd.D
             Outlook.of(pool, None, measure, **about).table()
 
 
-def test_small_budgets_and_pilots_come_with_a_warning(outlook: Outlook, graded: pd.DataFrame, demo) -> None:
+def test_small_budgets_and_pilots_come_with_a_warning(outlook, graded, demo):
     few, single = "fewer than 4 documents", "less than two queries, too few for an interval: query passive at 20"
     for budget, message in ((3, f"{few} .* query passive at 3, .* document successive at 3"), (20, single)):
         with pytest.warns(UserWarning, match=message):
@@ -156,7 +153,7 @@ def test_small_budgets_and_pilots_come_with_a_warning(outlook: Outlook, graded: 
         assert (f"The pilot has {counted}. Below 30, chance decides" in said) == (draws < 30)
 
 
-def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection, graded: pd.DataFrame) -> None:
+def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo, graded):
     """The foreseen degrees of freedom are those of the estimate, on queries of equal weight and cost."""
     methods = [Method("passive", estimator, with_replacement=False) for estimator in ("snis", "regression")]
     shallow = graded[(graded["rank_production"] < 5) & (graded["rank_production"] >= 0)]
@@ -171,9 +168,7 @@ def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection
         assert foreseen == pytest.approx(found)
 
 
-def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
-    demo: DemoCollection, graded: pd.DataFrame
-) -> None:
+def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(demo, graded):
     """``Σ (g/ψ) (κ − μ)²/v / Σ g/ψ`` by hand, document by document."""
     plan = Plan.create(graded, None, DCG @ 10, budget=600, seed=2, level="query")
     qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
@@ -194,7 +189,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
 
 
 def test_labels_of_documents_show_their_variance_over_the_promised_one(
-    demo: DemoCollection, graded: pd.DataFrame
+    demo, graded: pd.DataFrame
 ) -> None:
     """``Σ g (1/ψ − 1)`` by hand."""
     plan = Plan.create(graded, None, DCG @ 10, budget=300, design="depth", level="document", seed=2)
@@ -208,7 +203,7 @@ def test_labels_of_documents_show_their_variance_over_the_promised_one(
     assert Pilot.of(plan, qrels).of_documents("depth", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
 
 
-def test_a_pilot_without_any_variance_promises_no_certainty(graded: pd.DataFrame) -> None:
+def test_a_pilot_without_any_variance_promises_no_certainty(graded):
     """All documents get the same label, so the rankers hardly differ; the error is not forecast to be 0."""
     plan = Plan.create(graded, None, DCG @ 10, draws=4, seed=2)
     outlook = Outlook.of_plan(plan, plan.assessments[["qid", "docno"]].assign(label=0))
@@ -228,7 +223,7 @@ def floor_of(outlook: Outlook) -> float:
     return float(outlook.table()["floor"].iloc[0])
 
 
-def test_the_table_has_the_floor_and_its_errors_add_up(outlook: Outlook, graded: pd.DataFrame) -> None:
+def test_the_table_has_the_floor_and_its_errors_add_up(outlook, graded):
     these, new = outlook.table(), for_new(graded).table()
     assert list(new.columns) == [*these.columns, "topics", "floor"]
     assert (new["topics"] == 120).all()
@@ -236,7 +231,7 @@ def test_the_table_has_the_floor_and_its_errors_add_up(outlook: Outlook, graded:
     np.testing.assert_allclose(new["standard_error"] ** 2, these["standard_error"] ** 2 + new["floor"] ** 2)
 
 
-def test_the_floor_is_the_spread_that_labels_from_the_model_have(graded: pd.DataFrame, as_the_model_says) -> None:
+def test_the_floor_is_the_spread_that_labels_from_the_model_have(graded, as_the_model_says):
     """400 labellings by the model; the paired t-test's squared error of each, against the floor's square."""
     ranks = graded[["rank_production", "rank_candidate"]].to_numpy()
     discount = np.where((ranks >= 0) & (ranks < 10), 1 / np.log2(2.0 + ranks.clip(0)), 0)
@@ -246,7 +241,7 @@ def test_the_floor_is_the_spread_that_labels_from_the_model_have(graded: pd.Data
     assert floor_of(for_new(graded)) ** 2 == pytest.approx(np.mean(squares), abs=3 * np.std(squares) / 20)
 
 
-def test_budget_for_finds_queries_and_labels(graded: pd.DataFrame) -> None:
+def test_budget_for_finds_queries_and_labels(graded):
     outlook = for_new(graded)
     free, dear = (outlook.budget_for(difference=0.4, power=0.9, query_cost=cost) for cost in (0, 20))
     for table in (free, dear):
@@ -265,7 +260,7 @@ def test_budget_for_finds_queries_and_labels(graded: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_a_pilot_corrects_the_floor_that_a_useless_model_expects(level: str, demo, graded: pd.DataFrame) -> None:
+def test_a_pilot_corrects_the_floor_that_a_useless_model_expects(level, demo, graded):
     """A model that is sure that every query is alike; the floor is that of all labels within a factor of 1.6."""
     sure = graded.assign(grade_0=0.97, grade_1=0.01, grade_2=0.01, grade_3=0.01)
     plan = Plan.create(sure, None, DCG @ 10, budget=600, level=level, seed=1)
@@ -277,14 +272,14 @@ def test_a_pilot_corrects_the_floor_that_a_useless_model_expects(level: str, dem
     assert (after.budget_for(difference=0.5)["power"] >= 0.8).all()
 
 
-def test_a_census_of_a_past_track_is_a_pilot_whose_spread_is_that_of_its_paired_t_test(census, labels) -> None:
+def test_a_census_of_a_past_track_is_a_pilot_whose_spread_is_that_of_its_paired_t_test(census, labels):
     methods = [Method("hedged", "regression", with_replacement=False)]
     outlook = Outlook.of_plan(census, labels, methods=methods, queries="new")
     shown = census.compare(labels, queries="new").standard_error
     assert floor_of(outlook) == pytest.approx(shown, rel=0.05)
 
 
-def test_clusters_are_what_the_population_is_drawn_in(graded: pd.DataFrame) -> None:
+def test_clusters_are_what_the_population_is_drawn_in(graded):
     """Twins of one need tell less of other needs than as many queries, and more than one of each."""
     twins = pd.concat([graded, graded.assign(qid=graded["qid"] + "-again")])
     twins["qneed"] = twins["qid"].str.removesuffix("-again")
@@ -313,7 +308,7 @@ def labels_taken(script, plan: Plan, as_the_model_says, runs: int) -> np.ndarray
 @pytest.mark.parametrize(("method", "level", "slack"), [(QUERIES, "query", 0.05), (DOCUMENTS, "document", 0.2)])
 def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(
     method, level, slack, script, graded, as_the_model_says
-) -> None:
+):
     """70 real evaluations against 200 foreseen ones: finds a mean or an upper decile that is off by a fifth.
 
     3 standard errors of the upper decile are 4 % for queries and 32 % for documents.
@@ -328,7 +323,7 @@ def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(
     assert (row.cost, row.cost_90) == (row.labels, row.labels_90)
 
 
-def test_larger_differences_take_fewer_labels_and_larger_errors_more(demo, few: pd.DataFrame, sharp) -> None:
+def test_larger_differences_take_fewer_labels_and_larger_errors_more(demo, few, sharp):
     outlook = Outlook.of(few, None, DCG @ 10, UnitCost(per_query=2.0), methods=[DOCUMENTS])
     small, large, turned = (outlook.until_known(d, progress=False).iloc[0] for d in (0.5, 2.0, -2.0))
     assert small.cost > small.labels > 2 * large.labels == 2 * turned.labels
@@ -339,14 +334,14 @@ def test_larger_differences_take_fewer_labels_and_larger_errors_more(demo, few: 
     assert other > 1.3 * one
 
 
-def test_one_ranker_and_measures_without_exact_moments(few: pd.DataFrame) -> None:
+def test_one_ranker_and_measures_without_exact_moments(few):
     alone = few[few["rank_production"] >= 0].drop(columns=["rank_candidate", "score_candidate"])
     for pool, measure in ((alone, "DCG@10"), (few, "nDCG@5")):
         table = Outlook.of(pool, None, measure, methods=[QUERIES]).until_known(0.3, progress=False)
         assert 0 < table.labels[0] <= table.labels_90[0] <= len(pool)
 
 
-def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> None:
+def test_each_of_three_pairs_has_a_third_of_the_level(graded):
     """The replays of the two pairs that differ are those of two rankers at a third of the level."""
     three = graded.assign(rank_third=graded.rank_candidate, score_third=graded.score_candidate)
     efforts = []

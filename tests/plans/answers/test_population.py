@@ -1,9 +1,6 @@
 """Answers for the pool's queries, and for queries like them, through plans [theory 16]."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -23,7 +20,7 @@ BOTH = pytest.mark.parametrize("level", ["query", "document"])
 
 
 @pytest.fixture(scope="module")
-def differences(demo, labels) -> Callable[..., pd.Series]:
+def differences(demo, labels):
     """The true difference in a measure, query by query."""
 
     def of(measure) -> pd.Series:
@@ -46,7 +43,7 @@ def test_a_census_answers_for_new_queries_as_the_paired_t_test_does(graded, labe
 
 
 @BOTH
-def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, labels, level) -> None:
+def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, labels, level):
     plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=1)
     judged = wanted(plan, labels)
     these, new = plan.compare(judged), plan.compare(judged, queries="new")
@@ -68,9 +65,7 @@ def test_the_answer_for_new_queries_is_wider_and_both_are_told(graded, labels, l
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("traffic", "has_interval"), [(10.0, True), (1e4, False)])
-def test_one_query_with_nearly_all_of_the_traffic_says_nothing_of_others(
-    graded, labels, topics, traffic: float, has_interval: bool
-) -> None:
+def test_one_query_with_nearly_all_of_the_traffic_says_nothing_of_others(graded, labels, topics, traffic, has_interval):
     heavy = topics.assign(traffic=np.where(np.arange(len(topics)) == 0, traffic, 1.0))
     plan = Plan.create(graded, heavy, DCG @ 10, budget=300, level="document", seed=1)
     new = plan.compare(wanted(plan, labels), queries="new")
@@ -78,7 +73,7 @@ def test_one_query_with_nearly_all_of_the_traffic_says_nothing_of_others(
     assert ("nearly all of the weight lies on one query" in str(new)) != has_interval
 
 
-def test_clusters_are_one_draw_of_new_queries(census, labels, topics, differences) -> None:
+def test_clusters_are_one_draw_of_new_queries(census, labels, topics, differences):
     need = topics.set_index("qid")["qneed"]
     needs = differences("DCG@10").groupby(need).mean()
     result = census.compare(labels, queries="new", clusters="qneed")
@@ -90,7 +85,7 @@ def test_clusters_are_one_draw_of_new_queries(census, labels, topics, difference
     assert (result.population.clusters, state.population) == (40, result.population)
 
 
-def test_what_says_nothing_of_other_queries_says_why(graded, few, labels, topics) -> None:
+def test_what_says_nothing_of_other_queries_says_why(graded, few, labels, topics):
     plan = Plan.create(graded, topics.assign(qall="all"), DCG @ 10, budget=1e9, seed=1)
     result = plan.compare(labels, queries="new", clusters="qall")
     assert result.note == "one query says nothing of other queries: no interval, no test"
@@ -102,7 +97,7 @@ def test_what_says_nothing_of_other_queries_says_why(graded, few, labels, topics
     assert (state.resolved, state.refusal) == (False, "the labels so far do not tell how far queries differ")
 
 
-def test_unknown_populations_and_clusters_are_refused(graded, labels, topics) -> None:
+def test_unknown_populations_and_clusters_are_refused(graded, labels, topics):
     some = topics.assign(qneed=topics["qneed"].where(np.arange(len(topics)) != 4))
     plan = Plan.create(graded, some, DCG @ 10, budget=1e9, seed=1)
     for asked, message in (
@@ -116,7 +111,7 @@ def test_unknown_populations_and_clusters_are_refused(graded, labels, topics) ->
 
 
 @BOTH
-def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, labels, topics, differences, level) -> None:
+def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, labels, topics, differences, level):
     half = topics.assign(qhalf=np.where(np.arange(len(topics)) % 2, "odd", "even"))
     plan = Plan.create(graded, half, DCG @ 10, budget=1e9, level=level, seed=1)
     of_half = half.set_index("qid")["qhalf"]
@@ -136,16 +131,16 @@ def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, labels, 
 
 
 @pytest.fixture(scope="module", params=["query", "document"])
-def plan(graded: pd.DataFrame, topics: pd.DataFrame, request: pytest.FixtureRequest) -> Plan:
+def plan(graded, topics, request):
     return Plan.create(graded, topics, DCG @ 10, budget=600, level=request.param, seed=3)
 
 
 @pytest.fixture(scope="module")
-def judged(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+def judged(plan, labels):
     return ordered(plan, labels)
 
 
-def test_the_interval_is_that_of_the_bets_at_its_share_of_the_level_and_wider(plan, judged) -> None:
+def test_the_interval_is_that_of_the_bets_at_its_share_of_the_level_and_wider(plan, judged):
     for n in (60, 300):
         state = plan.status(judged.head(n), queries="new", confidence=0.9)
         label = whole_labels(plan.tables.pool.keys, judged.head(n))
@@ -154,7 +149,7 @@ def test_the_interval_is_that_of_the_bets_at_its_share_of_the_level_and_wider(pl
         assert (state.low, state.high) == pytest.approx((low - state.apart, high + state.apart))
 
 
-def test_a_census_is_as_far_apart_as_the_paired_t_test_says_and_never_certain(census, labels) -> None:
+def test_a_census_is_as_far_apart_as_the_paired_t_test_says_and_never_certain(census, labels):
     state = census.status(labels, queries="new", confidence=1 - 0.05 / (1 - SHARE_OF_LABELS))
     low, high = census.compare(labels, queries="new", confidence=0.95).confidence_interval()
     # t has as many degrees of freedom as the terms show, here fewer than the queries.
@@ -168,7 +163,7 @@ def test_a_census_is_as_far_apart_as_the_paired_t_test_says_and_never_certain(ce
     assert (data["queries"], data["e_value"], data["new_low"]) == ("new", None, new.low)
 
 
-def test_what_is_proved_of_new_queries_is_proved_of_these(plan, judged) -> None:
+def test_what_is_proved_of_new_queries_is_proved_of_these(plan, judged):
     found = set()
     for n in (50, len(judged) // 2, len(judged)):
         these, new = (plan.status(judged.head(n), margin=0.5, queries=each) for each in ("these", "new"))
@@ -182,7 +177,7 @@ def test_what_is_proved_of_new_queries_is_proved_of_these(plan, judged) -> None:
 
 
 @pytest.mark.parametrize("few", ["queries", "clusters", "weights"])
-def test_a_pool_of_few_queries_has_no_verdict_at_any_time(graded, topics, labels, few) -> None:
+def test_a_pool_of_few_queries_has_no_verdict_at_any_time(graded, topics, labels, few):
     m, clusters = len(topics), "qneed" if few == "clusters" else None
     kept = {
         "queries": topics.head(MIN_GROUPS - 1),
@@ -202,7 +197,7 @@ def test_a_pool_of_few_queries_has_no_verdict_at_any_time(graded, topics, labels
     assert plan.status(labels).resolved
 
 
-def test_all_pairs_share_the_level(few, labels) -> None:
+def test_all_pairs_share_the_level(few, labels):
     ranks = few["rank_candidate"]
     turned = (few.groupby("qid")["rank_candidate"].transform("max") - ranks).where(ranks >= 0, -1)
     three = few.assign(rank_other=turned, score_other=-turned.astype(float))

@@ -1,18 +1,14 @@
 """Rankings of many rankers, at both levels: their content, and that names and orders change nothing."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pt_active import DCG, Plan, Runs, UnitCost
-from pt_active.demo.collection import DemoCollection
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.inference.rounds import estimate_documents
@@ -21,7 +17,7 @@ from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_queries import REPLAY_SEED
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.ranking import rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import GROUND
 
@@ -29,12 +25,12 @@ BUDGET = {"query": 700, "document": 500}
 
 
 @pytest.fixture(scope="module")
-def four(five: pd.DataFrame) -> pd.DataFrame:
+def four(five):
     return five.drop(columns=["rank_twin", "text"])
 
 
 @pytest.fixture(scope="module")
-def plans(four: pd.DataFrame, demo: DemoCollection) -> dict[str, tuple[Plan, pd.DataFrame, Ranking]]:
+def plans(four, demo):
     """A plan of each level, its labels, and its ranking."""
     found = {}
     for level, budget in BUDGET.items():
@@ -48,7 +44,7 @@ LEVELS = pytest.mark.parametrize("level", BUDGET)
 
 
 @LEVELS
-def test_it_holds_the_estimates_and_comparisons_of_the_plan(plans, level) -> None:
+def test_it_holds_the_estimates_and_comparisons_of_the_plan(plans, level):
     plan, qrels, ranking = plans[level]
     estimates = plan.estimate(qrels)
     assert {found.name: found for found in ranking.estimates} == estimates
@@ -60,7 +56,7 @@ def test_it_holds_the_estimates_and_comparisons_of_the_plan(plans, level) -> Non
 
 
 @LEVELS
-def test_corrections_are_over_all_pairs(plans, level) -> None:
+def test_corrections_are_over_all_pairs(plans, level):
     plan, qrels, ranking = plans[level]
     alone = np.array([found.pvalue for found in ranking.comparisons])
     np.testing.assert_allclose(ranking.corrected, corrected_pvalues(alone, 0.05, "holm")[1], rtol=0, atol=1e-15)
@@ -73,7 +69,7 @@ def test_corrections_are_over_all_pairs(plans, level) -> None:
 
 
 @LEVELS
-def test_winners_groups_and_letters_agree(plans, level) -> None:
+def test_winners_groups_and_letters_agree(plans, level):
     ranking = plans[level][2]
     assert 0 < sum(winner is not None for winner in ranking.winners) < 6
     pairs = itertools.combinations(ranking.names, 2)
@@ -83,7 +79,7 @@ def test_winners_groups_and_letters_agree(plans, level) -> None:
     assert ranking.letters[ranking.names[0]].startswith("a")
 
 
-def test_the_frames(plans) -> None:
+def test_the_frames(plans):
     plan, qrels, _ = plans["query"]
     ranking = plan.rank(qrels, confidence=0.9)
     frame, pairs = ranking.to_frame(), ranking.pairs()
@@ -99,7 +95,7 @@ def test_the_frames(plans) -> None:
 
 
 @pytest.mark.parametrize(("measure", "design"), [("DCG@5", "successive"), ("DCG@5", "depth"), ("ERR@5", "depth")])
-def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(four, demo, measure, design) -> None:
+def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(four, demo, measure, design):
     plan = Plan.create(four, None, measure, UnitCost(2), budget=300, level="document", design=design, seed=3)
     judged, how = labelled_plan(plan.tables, demo.judge(plan.assessments)), asked(plan.tables)
     whole = judged.judged(how)
@@ -124,7 +120,7 @@ def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(four, demo, 
         assert found.replayed(400).degrees == pytest.approx(of_all.degrees)
 
 
-def test_equal_rankings_differ_in_nothing_so_no_caution_is_due(demo, grades) -> None:
+def test_equal_rankings_differ_in_nothing_so_no_caution_is_due(demo, grades):
     one, other = demo.runs["candidate"], demo.runs["production"]
     graded = (Runs(one=one, same=one, other=other, depth=10) >> grades)(demo.topics)
     graded = graded[graded["qid"].isin(demo.topics["qid"].head(30))]
@@ -138,7 +134,7 @@ def test_equal_rankings_differ_in_nothing_so_no_caution_is_due(demo, grades) -> 
 @pytest.mark.parametrize(
     ("level", "order", "prefix"), [("query", (2, 0, 3, 1), "a ranker "), ("document", (3, 1, 0, 2), "Ω")]
 )
-def test_the_order_and_names_of_rankers_change_nothing(four, plans, order, prefix, level) -> None:
+def test_the_order_and_names_of_rankers_change_nothing(four, plans, order, prefix, level):
     first, qrels, _ = plans[level]
     expected = first.rank(qrels, correction="tukey")
     old = {f"{prefix}{place}": first.rankers[ranker] for place, ranker in enumerate(order)}
@@ -174,7 +170,7 @@ def judged_of(values: np.ndarray, errors: float, sign: int = 1) -> object:
     return Judged()
 
 
-def test_what_is_resolved_alone_may_not_be_among_all() -> None:
+def test_what_is_resolved_alone_may_not_be_among_all():
     ranking = rank_judged(judged_of(np.array([0.0, 2.1, 4.2]), 1.0), HOW, "holm")
     assert ranking.pairs().pvalue.max() < 0.05
     assert ranking.winners == (None, "<r2>", None)
@@ -184,7 +180,7 @@ def test_what_is_resolved_alone_may_not_be_among_all() -> None:
 
 
 @pytest.mark.parametrize(("level", "queries", "correction"), [("document", "these", "holm"), ("query", "new", "tukey")])
-def test_a_ranking_answers_for_both_kinds_of_queries(plans, level, queries, correction) -> None:
+def test_a_ranking_answers_for_both_kinds_of_queries(plans, level, queries, correction):
     plan, qrels, _ = plans[level]
     ranking = plan.rank(qrels, queries=queries, correction=correction)
     other = {"these": "new", "new": "these"}[queries]
@@ -196,7 +192,7 @@ def test_a_ranking_answers_for_both_kinds_of_queries(plans, level, queries, corr
 
 
 @pytest.mark.parametrize(("correction", "seed"), [("holm", 0), ("tukey", 1), ("fdr_bh", 1)])
-def test_what_is_drawn_agrees_with_the_verdicts(correction: str, seed: int) -> None:
+def test_what_is_drawn_agrees_with_the_verdicts(correction, seed):
     """An interval in the figure excludes 0 just where the corrected test finds a winner."""
     values = np.random.default_rng(seed).normal(0, 2.2, size=6)
     ranking = rank_judged(judged_of(values, 1.0), HOW, correction)
@@ -209,6 +205,6 @@ def test_what_is_drawn_agrees_with_the_verdicts(correction: str, seed: int) -> N
     np.testing.assert_allclose(hollow.get_xdata(), differences[~apart])
 
 
-def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out() -> None:
+def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out():
     ranking = rank_judged(judged_of(np.array([0.0, 4.2]), 1.0, sign=-1), HOW)
     assert "<r1> stands above <r0>, but their comparison finds <r0> better" in ranking.note

@@ -1,14 +1,10 @@
 """A report: its first screen answers a question, its page loads nothing else and says all that is in its data."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json
 import re
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +13,6 @@ import pytest
 from samples import wanted
 
 from pt_active import DCG, ERR, Plan, Report
-from pt_active.demo.collection import DemoCollection
 from pt_active.plans.making.queries import in_drawing_order
 from pt_active.showing.rounding import decimals, number, share
 
@@ -59,7 +54,7 @@ def of_rankers(pool: pd.DataFrame, rankers: tuple[str, ...]) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def reported(five: pd.DataFrame, demo: DemoCollection) -> Callable[..., Report]:
+def reported(five, demo):
     """Makes the report of some rankers, once for the same arguments."""
 
     @cache
@@ -72,19 +67,19 @@ def reported(five: pd.DataFrame, demo: DemoCollection) -> Callable[..., Report]:
 
 
 @pytest.fixture(scope="module")
-def of_five(reported) -> Report:
+def of_five(reported):
     return reported(FIVE, budget=1200, slices=("qnumber",))
 
 
 @pytest.fixture(scope="module", params=PAGES, ids=str)
-def report(request: pytest.FixtureRequest, reported) -> Report:
+def report(request, reported):
     return reported(*request.param)
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_is_well_formed_loads_nothing_and_its_charts_have_words(report: Report) -> None:
+def test_the_page_is_well_formed_loads_nothing_and_its_charts_have_words(report):
     text, inside = report.to_html(), []
     assert text.startswith("<!DOCTYPE html>")
     markup = re.sub(r"(<(script|style)[^>]*>).*?(?=</\2>)", r"\1", text, flags=re.DOTALL)
@@ -112,7 +107,7 @@ def test_the_page_is_well_formed_loads_nothing_and_its_charts_have_words(report:
         assert text.count(f"{colour}: #") == 3  # light, dark and in print
 
 
-def test_every_number_is_in_the_data_and_to_be_seen(report: Report) -> None:
+def test_every_number_is_in_the_data_and_to_be_seen(report):
     text, data = report.to_html(), report.to_dict()
     assert data["result"] == report.result.to_dict()
     assert data_of(text) == json.loads(json.dumps(data)) == json.loads(report.to_json())
@@ -130,7 +125,7 @@ def test_every_number_is_in_the_data_and_to_be_seen(report: Report) -> None:
         assert re.search(rf"\b{row.qid} .+? {row.docno} grade {row.label} {effect}(?!\d)", folded)
 
 
-def test_names_cannot_break_out_of_the_page(five, demo) -> None:
+def test_names_cannot_break_out_of_the_page(five, demo):
     evil = "</script><b>&amp;$x_1$a|b](http://x)`*@team"
     frame = five[["qid", "docno", "query", "rank_production", "rank_random", *GRADES]]
     frame = frame.assign(query=frame["query"] + evil).rename(columns={"rank_random": f"rank_{evil}"})
@@ -141,7 +136,7 @@ def test_names_cannot_break_out_of_the_page(five, demo) -> None:
     assert data_of(text)["manifest"]["rankers"] == ["production", evil]
 
 
-def test_it_can_be_saved_in_all_forms(of_five: Report, reported, tmp_path: Path) -> None:
+def test_it_can_be_saved_in_all_forms(of_five, reported, tmp_path):
     data = json.loads(of_five.save(tmp_path / "report.json").read_text(encoding="utf-8"))
     assert data == json.loads(json.dumps(of_five.to_dict()))
     assert of_five.save(tmp_path / "odd.txt").read_text(encoding="utf-8") == of_five.to_html()
@@ -163,7 +158,7 @@ def test_it_can_be_saved_in_all_forms(of_five: Report, reported, tmp_path: Path)
         (60, 0, "not settled", "These labels do not show whether production or candidate is better on"),
     ],
 )
-def test_a_question_is_settled_or_says_how_many_labels_are_missing(budget, seed, state, answer, reported) -> None:
+def test_a_question_is_settled_or_says_how_many_labels_are_missing(budget, seed, state, answer, reported):
     found = reported(budget=budget, seed=seed)
     head, (pair,), next_step = found.headline, found.differences, dict(found.headline.facts)["next"]
     assert head.state == state
@@ -178,7 +173,7 @@ def test_a_question_is_settled_or_says_how_many_labels_are_missing(budget, seed,
         assert found.ahead.advice[1:] in next_step
 
 
-def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five: Report) -> None:
+def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five):
     found, head, ranking = of_five, of_five.headline, of_five.result
     assert all(name in head.question for name in FIVE)
     assert len(found.differences) == 10
@@ -210,7 +205,7 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five: Re
         (TWO, "document", "Everything that matters was judged"),
     ],
 )
-def test_a_census_is_exact_and_reassures(rankers, level, what, reported) -> None:
+def test_a_census_is_exact_and_reassures(rankers, level, what, reported):
     found = reported(rankers, level, 1e6)
     words, head = words_of(found.to_html()), found.headline
     assert re.search(r"Everything that counts for .* was judged, so it is exact\.$", head.meaning)
@@ -237,7 +232,7 @@ def test_a_census_is_exact_and_reassures(rankers, level, what, reported) -> None
         (0.4, False, "than it predicts. What it expects is too low by half."),
     ],
 )
-def test_a_report_says_whether_the_model_can_be_trusted(five, demo, zeros, turned, said) -> None:
+def test_a_report_says_whether_the_model_can_be_trusted(five, demo, zeros, turned, said):
     """A model that expects a grade of 0 too often, or the opposite."""
     frame = of_rankers(five, TWO)
     grades = (1 - zeros) * frame[GRADES].to_numpy() + zeros * np.eye(4)[0]
@@ -250,7 +245,7 @@ def test_a_report_says_whether_the_model_can_be_trusted(five, demo, zeros, turne
     ("rankers", "budget", "queries"),
     [(ONE, 400, "new"), (TWO, 1e6, "these"), (APART, 1e6, "these"), (TWO, 1e6, "new")],
 )
-def test_the_first_screen_answers_for_both_kinds_of_queries(rankers, budget, queries, reported) -> None:
+def test_the_first_screen_answers_for_both_kinds_of_queries(rankers, budget, queries, reported):
     found = reported(rankers, budget=budget, queries=queries)
     head, facts, text = found.headline, dict(found.headline.facts), found.to_html()
     if queries == "new":
@@ -275,7 +270,7 @@ def test_the_first_screen_answers_for_both_kinds_of_queries(rankers, budget, que
     assert (head.question == "How good is candidate?") == (rankers == ONE)
 
 
-def test_it_says_who_judged_how_much_and_when(five, demo, reported) -> None:
+def test_it_says_who_judged_how_much_and_when(five, demo, reported):
     plan = Plan.create(of_rankers(five, TWO), None, DCG @ 10, budget=500, level="document", seed=1)
     qrels, second = demo.judge(plan.assessments), np.arange(500) % 3 == 0
     days = np.where(second, "2026-03-02T09:00:00Z", "2026-03-01T09:00:00Z")
@@ -294,7 +289,7 @@ def test_it_says_who_judged_how_much_and_when(five, demo, reported) -> None:
 
 
 @pytest.fixture(scope="module")
-def so_far(five: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Plan, pd.DataFrame]]:
+def so_far(five, demo):
     """Makes a plan with its first labels."""
 
     def make(labels: int, budget: float):
@@ -305,7 +300,7 @@ def so_far(five: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Plan
     return make
 
 
-def test_an_early_stop_has_one_interval_for_each_kind_of_queries(so_far) -> None:
+def test_an_early_stop_has_one_interval_for_each_kind_of_queries(so_far):
     plan, qrels = so_far(900, 900)
     status, new = plan.status(qrels), plan.status(qrels, queries="new")
     found = Report.of(plan, qrels, status=status)
@@ -329,7 +324,7 @@ def test_an_early_stop_has_one_interval_for_each_kind_of_queries(so_far) -> None
         Report.of(plan, qrels, status=new)
 
 
-def test_an_open_question_has_no_second_verdict(so_far) -> None:
+def test_an_open_question_has_no_second_verdict(so_far):
     plan, qrels = so_far(40, 300)
     status = plan.status(qrels)
     found = Report.of(plan, qrels, status=status)
@@ -361,7 +356,7 @@ def unlike(grades: list[np.ndarray], rng: np.random.Generator, skills: dict, cha
 
 
 @pytest.mark.parametrize(("rankers", "seeds"), [("abc", (17, 20, 23)), ("abcd", (6, 8, 9))])
-def test_the_first_screen_never_contradicts_its_interval(rankers: str, seeds: tuple[int, ...]) -> None:
+def test_the_first_screen_never_contradicts_its_interval(rankers, seeds):
     """An interval excludes 0 just where there is a winner, also where only a later step of Holm's test finds one."""
     skills, later = dict(zip(rankers, (0.2, 0.4, 0.7, 0.6), strict=False)), 0
     for seed in seeds:
@@ -396,7 +391,7 @@ def test_the_first_screen_never_contradicts_its_interval(rankers: str, seeds: tu
     assert later
 
 
-def test_a_share_of_what_may_be_nothing_is_not_shown() -> None:
+def test_a_share_of_what_may_be_nothing_is_not_shown():
     """The difference is sure, since documents were drawn for it, but the value of the worse ranker may be 0."""
     rng = np.random.default_rng(7)
     rare = ((rng.random(8) < rng.beta(0.5, 2)) * rng.integers(1, 3, 8) for _ in range(100))
@@ -415,7 +410,7 @@ def test_a_share_of_what_may_be_nothing_is_not_shown() -> None:
 
 
 @pytest.fixture
-def shown(browser: Any, tmp_path: Path) -> Callable[[str], Any]:
+def shown(browser, tmp_path):
     """Shows a page in the browser."""
 
     def show(text: str) -> Any:
@@ -427,7 +422,7 @@ def shown(browser: Any, tmp_path: Path) -> Callable[[str], Any]:
 
 
 @pytest.mark.slow
-def test_what_is_folded_is_printed(reported, shown) -> None:
+def test_what_is_folded_is_printed(reported, shown):
     text, pages = reported().to_html(), []
     rule = "  details:not(.text)::details-content {"
     assert rule in text
@@ -451,7 +446,7 @@ return {cut, over, out: out.length, seen: [boxes.length > 0, window.innerWidth],
 """Which parts are cut off, and which words of a chart lie upon each other."""
 
 
-def test_nothing_is_cut_off_on_a_phone_and_axe_finds_no_barrier(of_five: Report, shown, accessible) -> None:
+def test_nothing_is_cut_off_on_a_phone_and_axe_finds_no_barrier(of_five, shown, accessible):
     browser = shown(of_five.to_html().replace("<details", "<details open"))
     phone = {"width": 390, "height": 3000, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)

@@ -1,7 +1,5 @@
 """What the labels so far prove by bets: exact at the end, valid on the way, and the same however labels are kept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,6 @@ from drawn_order import ordered
 from samples import wanted
 
 from pt_active import DCG, Plan, Status, TimeCost, UnitCost, measure_values
-from pt_active.demo.collection import DemoCollection
 from pt_active.frames.qrels import known_labels
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
@@ -30,25 +27,25 @@ SAID = (*NUMBERS, "resolution", "resolved_at", "judged", "n_judged")
 
 
 @pytest.fixture(scope="module")
-def pool(graded: pd.DataFrame) -> pd.DataFrame:
+def pool(graded):
     pool = graded[graded.qid.isin(graded.qid.unique()[:QUERIES])]
     ranks = pool[["rank_production", "rank_candidate"]]
     return pool[((ranks >= 0) & (ranks < 12)).any(axis=1)].reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
-def plans(pool: pd.DataFrame) -> dict[str, Plan]:
+def plans(pool):
     return {kind: Plan.create(pool, None, DCG @ 10, **how) for kind, how in PLANS.items()}
 
 
 @pytest.fixture(scope="module")
-def come(plans: dict[str, Plan], labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def come(plans, labels):
     """The labels of each plan, in the order in which they come."""
     return {kind: ordered(plan, labels) for kind, plan in plans.items()}
 
 
 @pytest.fixture(scope="module")
-def truth(demo: DemoCollection, pool: pd.DataFrame, labels: pd.DataFrame) -> float:
+def truth(demo, pool, labels):
     runs = [measure_values(demo.runs[name], labels, DCG @ 10) for name in ("production", "candidate")]
     first, second = (run.set_index("qid")["value"][pool["qid"].unique()] for run in runs)
     return float((first - second).mean())
@@ -62,7 +59,7 @@ def said(status: Status) -> list[object]:
 
 
 @KINDS
-def test_all_labels_are_the_truth(kind: str, truth: float, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_all_labels_are_the_truth(kind, truth, pool, labels):
     plan = Plan.create(pool, None, DCG @ 10, **PLANS[kind] | {"budget": 1e6})
     status = plan.status(wanted(plan, labels))
     assert (status.judged, status.waiting) == (status.drawn, None)
@@ -74,7 +71,7 @@ def test_all_labels_are_the_truth(kind: str, truth: float, pool: pd.DataFrame, l
 
 
 @KINDS
-def test_intervals_contain_the_truth_and_only_become_narrower(kind: str, truth: float, plans, come) -> None:
+def test_intervals_contain_the_truth_and_only_become_narrower(kind, truth, plans, come):
     """The ends of an interval are found to a ten-thousandth of the standard error."""
     low, high, judged = -np.inf, np.inf, -1
     for part in np.linspace(0, len(come[kind]), 6).astype(int):
@@ -89,7 +86,7 @@ def test_intervals_contain_the_truth_and_only_become_narrower(kind: str, truth: 
 
 
 @KINDS
-def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(kind: str, plans, come) -> None:
+def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(kind, plans, come):
     plan, labels = plans[kind], come[kind]
     gap = len(labels) // 3
     some = labels.drop(index=gap)
@@ -157,7 +154,7 @@ def estimate_by_hand(units: pd.DataFrame, drawn: int) -> float:
 @pytest.mark.parametrize(
     ("kind", "part"), [("queries", 0.2), ("queries", 1.0), ("documents", 0.2), ("opened", 0.6), ("opened", 1.0)]
 )
-def test_the_mean_of_what_draws_show_is_that_of_the_formula(kind, part, plans, come, pool, labels) -> None:
+def test_the_mean_of_what_draws_show_is_that_of_the_formula(kind, part, plans, come, pool, labels):
     plan, units = plans[kind], units_of(plans[kind], pool, labels)
     n = int(part * plan.status(come[kind]).drawn)
     first = come[kind].merge(units.filter(["qid", "docno"]).head(n))
@@ -171,7 +168,7 @@ def test_the_mean_of_what_draws_show_is_that_of_the_formula(kind, part, plans, c
 
 @pytest.mark.filterwarnings("ignore:.*hand-picked")
 @KINDS
-def test_neither_the_order_of_rows_nor_repetitions_nor_cuts_matter(kind: str, pool, plans, come) -> None:
+def test_neither_the_order_of_rows_nor_repetitions_nor_cuts_matter(kind, pool, plans, come):
     plan, some = plans[kind], come[kind].head(90)
     status = plan.status(some)
     assert plan.status(pd.concat([some, some.head(5)]).sample(frac=1, random_state=1)) == status
@@ -183,7 +180,7 @@ def test_neither_the_order_of_rows_nor_repetitions_nor_cuts_matter(kind: str, po
 
 
 @KINDS
-def test_an_extension_changes_nothing_that_was_said(kind: str, plans, come, labels: pd.DataFrame) -> None:
+def test_an_extension_changes_nothing_that_was_said(kind, plans, come, labels):
     """The bets are spread for the first budget, whatever is added to it."""
     plan, some = plans[kind], come[kind]
     longer = plan.extend(2.0 if kind == "hours" else 100)
@@ -198,7 +195,7 @@ def test_an_extension_changes_nothing_that_was_said(kind: str, plans, come, labe
     assert longer.status(pd.concat([some, more])).judged > after.judged
 
 
-def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.DataFrame, labels, truth) -> None:
+def test_a_later_ranker_needs_labels_of_its_own(demo, pool, labels, truth):
     """The plan holds no moments of a ranker that came later."""
     alone = pool[pool.rank_production >= 0].drop(columns=["rank_candidate", "score_candidate"])
     plan = Plan.create(alone, None, DCG @ 10, draws=12, seed=3).with_rankers(candidate=demo.runs["candidate"])

@@ -1,17 +1,14 @@
 """What a status says: sentences, facts, bad input, what it refuses, and how many more labels it takes."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_order import in_order, prefix
+from drawn_order import prefix
 from samples import wanted
 from typer.testing import CliRunner
 
@@ -20,15 +17,7 @@ from pt_active.cli.app import app
 from pt_active.plans.answers.report.report import Report
 
 
-def test_no_label_yet(plan: Plan, labels: pd.DataFrame) -> None:
-    status = plan.status(labels.head(0))
-    assert (status.judged, status.spent, status.resolved) == (0, 0.0, False)
-    assert status.advice == f"keep judging, from query {in_order(plan)[0]}"
-    told = json.loads(json.dumps(status.to_dict(), allow_nan=False))
-    assert (told["value"], told["answer"], told["advice"]) == (None, status.answer, status.advice)
-
-
-def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_a_hopeless_comparison_is_called_so(graded, labels):
     """A ranker against another that differs from it in one query only."""
     pair = graded.assign(rank_candidate=graded.rank_production)
     swap = (pair.qid == pair.qid.iloc[0]) & pair.rank_candidate.isin([0, 1])
@@ -42,7 +31,7 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
     assert status.advice.startswith(more)
 
 
-def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> None:
+def test_a_chance_of_a_twentieth_is_hope(plan, labels):
     status = replace(plan.status(prefix(plan, labels, 14)), chance=0.05, needed=700.0)
     assert (status.answer, status.advice[:12]) == ("not settled yet", "keep judging")
     low = replace(status, chance=0.04)
@@ -62,12 +51,12 @@ def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> No
         ({"first": "nobody"}, "no ranker 'nobody' in this plan"),
     ],
 )
-def test_bad_arguments_are_refused(arguments: dict, message: str, plan: Plan, labels: pd.DataFrame) -> None:
+def test_bad_arguments_are_refused(arguments, message, plan, labels):
     with pytest.raises(ValueError, match=message):
         plan.status(wanted(plan, labels), **arguments)
 
 
-def test_a_plan_without_an_order_is_refused(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_plan_without_an_order_is_refused(graded, labels, tmp_path):
     again = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
     judged = wanted(again, labels)
     assert again.queries.q_priority.isna().all()
@@ -83,9 +72,7 @@ def test_a_plan_without_an_order_is_refused(graded: pd.DataFrame, labels: pd.Dat
 @pytest.mark.parametrize(
     ("measure", "how"), [("DCG@10", {"level": "query"}), ("DCG@10", {"level": "document"}), ("nDCG@10", {})]
 )
-def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonrelevant(
-    measure: str, how: dict, few: pd.DataFrame, labels: pd.DataFrame
-) -> None:
+def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonrelevant(measure, how, few, labels):
     """People skip what is relevant and stands higher in the ranking of the better one, which then seems worse."""
     plan = Plan.create(few, None, measure, budget=250, seed=2, **how)
     whole = wanted(plan, labels)
@@ -109,7 +96,7 @@ def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonr
     assert f"in the worst case the interval is [{low:.4f}, {high:.4f}]" in str(state)
 
 
-def test_the_worst_case_holds_the_answer(few: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_the_worst_case_holds_the_answer(few, labels):
     """Ends are searched to a part of the standard error, which differs between the two."""
     plan = Plan.create(few, None, "DCG@10", budget=300, seed=1, level="query")
     whole, rng = wanted(plan, labels), np.random.default_rng(1)
@@ -120,7 +107,7 @@ def test_the_worst_case_holds_the_answer(few: pd.DataFrame, labels: pd.DataFrame
             assert low <= state.low < state.high <= high
 
 
-def test_equal_states_have_one_hash(few: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_equal_states_have_one_hash(few, labels):
     """Although numbers that are not known are NaN, which equals nothing."""
     plan = Plan.create(few, None, "DCG@10", budget=100, seed=1, level="query")
     states = [plan.status(labels.head(0)), plan.status(labels.head(0)), plan.status(wanted(plan, labels))]
@@ -128,7 +115,7 @@ def test_equal_states_have_one_hash(few: pd.DataFrame, labels: pd.DataFrame) -> 
     assert len({plan.gate(wanted(plan, labels), 0.1, queries="these") for _ in range(2)}) == 1
 
 
-def test_a_worst_case_without_an_interval_is_called_so() -> None:
+def test_a_worst_case_without_an_interval_is_called_so():
     """All labels that are there are equal, so the estimate has no error that the sample tells."""
     keys = pd.DataFrame({"qid": np.repeat([f"q{n}" for n in range(12)], 2), "docno": ["a", "b"] * 12})
     pool = keys.assign(rank_new=[0, 1] * 12, rank_old=[1, 0] * 12, grade_0=0.5, grade_1=0.5)
@@ -141,9 +128,7 @@ def test_a_worst_case_without_an_interval_is_called_so() -> None:
 
 
 @pytest.mark.parametrize(("measure", "looks"), [("DCG@10", "always"), ("nDCG@10", "obrien-fleming")])
-def test_all_answers_say_how_many_more_labels_it_takes_in_one_number(
-    measure: str, looks: str, few: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_all_answers_say_how_many_more_labels_it_takes_in_one_number(measure, looks, few, labels, tmp_path):
     pool = few[few["qid"].isin(few["qid"].unique()[:15])]
     plan = Plan.create(pool, None, measure, budget=50, seed=2, level="document").save(tmp_path / "plan")
     judged = wanted(plan, labels)
@@ -162,7 +147,7 @@ def test_all_answers_say_how_many_more_labels_it_takes_in_one_number(
     assert f"and look once: {settles}" in once.advice
 
 
-def test_one_look_at_as_many_labels_has_the_power_that_it_promises(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_one_look_at_as_many_labels_has_the_power_that_it_promises(graded, labels):
     """The half-width that a plan of this size has leaves 0 outside with 0.84 standard errors to spare."""
     plan = Plan.create(graded, None, DCG @ 10, budget=120, level="document", seed=2)
     once, errors = plan.status(wanted(plan, labels), None), []

@@ -1,7 +1,5 @@
 """When bets say stop: verdicts that stay, equivalence, one ranker, and verdicts on all pairs at once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -14,7 +12,6 @@ from drawn_order import ordered
 from pt_active import DCG, Plan
 from pt_active.inference.stopping.bets import Stakes, interval
 from pt_active.inference.stopping.draws import Units
-from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 
 QUERIES = 40
@@ -25,7 +22,7 @@ LEVELS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def pool(graded: pd.DataFrame) -> pd.DataFrame:
+def pool(graded):
     """Rankers for plans of one or two of them.
 
     ``good`` ranks by the expected grade, ``bad`` the other way round, and ``same`` as ``good`` but for a swap of the
@@ -58,7 +55,7 @@ BOTH = pytest.mark.parametrize("level", LEVELS)
 
 
 @pytest.mark.parametrize(("level", "names"), [("query", ("good", "bad")), ("document", ("bad", "good"))])
-def test_a_verdict_stays(level: str, names: tuple[str, str], pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_a_verdict_stays(level, names, pool, labels):
     """The winner has bet well: one of two bettors, who share the stake, has won twice twenty times his own."""
     found = statuses(planned(pool, level, *names), labels, 8, first=names[0], second=names[1])
     first = next(i for i, status in enumerate(found) if status.resolved)
@@ -83,9 +80,7 @@ def test_a_verdict_stays(level: str, names: tuple[str, str], pool: pd.DataFrame,
 
 
 @BOTH
-def test_a_verdict_falls_with_the_label_whose_interval_excludes_equality(
-    level: str, pool: pd.DataFrame, labels
-) -> None:
+def test_a_verdict_falls_with_the_label_whose_interval_excludes_equality(level, pool, labels):
     """A label costs 1."""
     plan = planned(pool, level, "good", "bad")
     come = ordered(plan, labels)
@@ -96,7 +91,7 @@ def test_a_verdict_falls_with_the_label_whose_interval_excludes_equality(
 
 
 @BOTH
-def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level: str, pool: pd.DataFrame, labels) -> None:
+def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level, pool, labels):
     plan = planned(pool, level, "good", "same", budget=300)
     found = statuses(plan, labels, 6, margin=0.6)
     first = next(i for i, status in enumerate(found) if status.resolved)
@@ -108,7 +103,7 @@ def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level: str, p
 
 
 @BOTH
-def test_equivalence_that_turns_out_to_be_equality_was_known_before(level: str, pool: pd.DataFrame, labels) -> None:
+def test_equivalence_that_turns_out_to_be_equality_was_known_before(level, pool, labels):
     """All documents are relevant, so that swaps change nothing; a margin is kept before everything is judged."""
     plan, equal = planned(pool, level, "good", "same", budget=1e6), labels.assign(label=1)
     near, exact = (plan.status(ordered(plan, equal), margin=margin) for margin in (0.2, None))
@@ -118,7 +113,7 @@ def test_equivalence_that_turns_out_to_be_equality_was_known_before(level: str, 
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
-def test_rankers_that_cannot_differ_are_equal_without_a_label(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_rankers_that_cannot_differ_are_equal_without_a_label(pool, labels):
     for level in LEVELS:
         plan = planned(pool, level, "good", "twin")
         status = plan.status(labels.head(0))
@@ -128,7 +123,7 @@ def test_rankers_that_cannot_differ_are_equal_without_a_label(pool: pd.DataFrame
 
 
 @BOTH
-def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_one_ranker_is_known_within_a_margin(level, pool, labels):
     plan = planned(pool, level, "good", budget=350)
     come = ordered(plan, labels)
     whole = plan.status(come, margin=1e-3)
@@ -145,7 +140,7 @@ def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, lab
         plan.status(come)
 
 
-def test_an_estimate_that_contradicts_the_verdict_is_explained(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+def test_an_estimate_that_contradicts_the_verdict_is_explained(pool, labels):
     plan = planned(pool, "document", "good", "bad")
     won = plan.status(ordered(plan, labels))
     assert won.remark is None
@@ -162,7 +157,7 @@ def test_an_estimate_that_contradicts_the_verdict_is_explained(pool: pd.DataFram
         assert f"note        {status.remark}" in str(status)
 
 
-def test_an_interval_that_excludes_everything_is_none() -> None:
+def test_an_interval_that_excludes_everything_is_none():
     """A lucky beginning excludes all small values, and what follows all large ones."""
     units = Units(np.ones(400), np.zeros(400), np.ones(400), -np.ones(400), np.ones(400))
     swing = np.r_[np.ones(10), -np.ones(120), np.zeros(270)]
@@ -176,27 +171,27 @@ TRIO = ("good", "bad", "same")
 
 
 @pytest.fixture(scope="module", params=LEVELS)
-def trio(request: pytest.FixtureRequest, pool: pd.DataFrame) -> Plan:
+def trio(request, pool):
     return planned(pool, request.param, *TRIO, budget={"query": 300, "document": 120}[request.param])
 
 
 @pytest.fixture(scope="module")
-def judged(trio: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+def judged(trio, labels):
     return ordered(trio, labels)
 
 
 @pytest.fixture(scope="module")
-def status(trio: Plan, judged: pd.DataFrame) -> PairStatus:
+def status(trio, judged):
     return trio.status(judged)
 
 
 @pytest.fixture(scope="module")
-def truth(pool: pd.DataFrame, labels: pd.DataFrame) -> dict[str, float]:
+def truth(pool, labels):
     whole = planned(pool, "query", *TRIO, budget=1e6)
     return {name: found.value for name, found in whole.estimate(labels).items()}
 
 
-def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, truth: dict[str, float]) -> None:
+def test_verdicts_are_right_and_intervals_contain_the_truth(status, truth):
     assert [(each.first, each.second) for each in status.pairs] == list(combinations(TRIO, 2))
     for each in status.pairs:
         assert each.low < truth[each.first] - truth[each.second] < each.high
@@ -207,7 +202,7 @@ def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, 
     assert status.slowest == status.pairs[1]
 
 
-def test_all_pairs_together_prove_less_than_each_alone(trio: Plan, judged: pd.DataFrame, status: PairStatus) -> None:
+def test_all_pairs_together_prove_less_than_each_alone(trio, judged, status):
     """The bets on one of three pairs are those on that pair alone at a third of the level."""
     evidence = []
     for each in status.pairs:
@@ -224,7 +219,7 @@ def test_all_pairs_together_prove_less_than_each_alone(trio: Plan, judged: pd.Da
     assert together == pytest.approx(np.minimum.accumulate(alone * [2 / 6, 2 / 5, 2 / 4]), rel=1e-9)
 
 
-def test_verdicts_on_pairs_stay_and_evidence_grows(trio: Plan, judged: pd.DataFrame) -> None:
+def test_verdicts_on_pairs_stay_and_evidence_grows(trio, judged):
     before = trio.status(judged.head(0))
     assert (before.answer, str(before).count("nothing is judged")) == ("0 of 3 pairs are settled", 3)
     for part in np.linspace(0, len(judged), 5).astype(int)[1:]:
