@@ -16,7 +16,7 @@ CASES = [
     *(("query", DCG @ 10, each) for each in ("regression", "difference", "ht", "snis")),
     *(("document", DCG @ 10, each) for each in ("regression", "difference", "ht")),
     *(("query", each, "regression") for each in (ERR @ 10, irm.nDCG @ 5)),
-    ("document", ERR @ 10, "regression"),
+    *(("document", each, "regression") for each in (ERR @ 10, irm.AP)),
 ]
 
 pytestmark = pytest.mark.filterwarnings("ignore:more labels", "ignore:labels are missing")
@@ -175,6 +175,5 @@ def test_missing_labels_stay_with_their_group(level, planned):
     some = qrels.iloc[3:]
     found = Report.of(plan, some, missing="nonrelevant", slices=["qwords"]).slices
     assert found["judged"].sum() == len(some)
-    if level == "document":
-        lines = str(plan.compare(some, missing="nonrelevant"))
-        assert re.search(rf"{len(qrels)} documents of .* effective; {len(some)} judged\n", lines)
+    lines = str(plan.compare(some, missing="nonrelevant"))
+    assert level == "query" or re.search(rf"{len(qrels)} documents of .* effective; {len(some)} judged\n", lines)
