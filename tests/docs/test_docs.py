@@ -86,7 +86,7 @@ def made_once():
 
 def marks(page):
     """Those of a page; some have examples that take seconds."""
-    return [pytest.mark.slow] if page.stem in ("any_measure", "crossval", "quickstart") else []
+    return [pytest.mark.slow] if page.stem in ("crossval", "documents", "quickstart") else []
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page), id=page.stem) for page in PAGES])
