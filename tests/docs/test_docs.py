@@ -104,7 +104,7 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 def test_there_are_examples():
     """Guards against fences that the test above would not see."""
     texts = {page.stem: page.read_text("utf-8") for page in PAGES}
-    for stem in ("quickstart", "concepts", "definitions", "documents", "many-rankers", "rounds", "auditing"):
+    for stem in ("quickstart", "concepts", "definitions", "documents", "many-rankers", "auditing"):
         assert any(block[3] for block in RUN.finditer(texts[stem]))
     for text in texts.values():
         fences = re.findall("^```(.*)$", text, re.MULTILINE)
@@ -177,10 +177,10 @@ LISTED = {
     "formats": ("data-model", worklists.FORMATS),
     "grade models": ("concepts", GRADES),
     "costs": ("concepts", options.cost_names()),
-    "round estimators": ("rounds", round_estimators()),
+    "round estimators": ("auditing", round_estimators()),
     "looks": ("stopping", (ALWAYS, PLANNED)),
-    "strategies": ("rounds", STRATEGIES),
-    "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
+    "strategies": ("auditing", STRATEGIES),
+    "round drawings": ("auditing", round_drawing.ROUND_DRAWINGS),
     "losses": ("auditing", LOSSES),
     "designs of audits": ("auditing", (*designs.GAP_DESIGNS, designs.STRATIFIED)),
     "risk estimators": ("auditing", estimators_of("pair")),
