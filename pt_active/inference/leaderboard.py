@@ -65,7 +65,7 @@ def better_pvalues(errors: JointErrors, pvalues: np.ndarray) -> np.ndarray:
     order = np.argsort(-pvalues[first, second], kind="stable")
     first, second = first[order], second[order]
     largest = np.full(errors.draws.shape[1], -np.inf)  # among the claims that a claim is made with or before
-    for number, (a, b) in enumerate(zip(first, second, strict=True), start=1):
+    for number, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True), start=1):
         np.maximum(largest, errors.of_pair(a, b), out=largest)
         corrected[a, b] = _corrected(pvalues[a, b], largest, number)
     # No claim is made before those that are surer.
@@ -86,8 +86,8 @@ def best_pvalues(errors: JointErrors, pvalues: np.ndarray) -> np.ndarray:
     """
     found = np.ones(len(pvalues))
     for a, tested in enumerate(_tested(pvalues).T):
-        others = np.flatnonzero(tested)
-        if len(others):
+        others = np.flatnonzero(tested).tolist()
+        if others:
             largest = np.max([errors.of_pair(b, a) for b in others], axis=0)
             found[a] = _corrected(pvalues[others, a].min(), largest, len(others))
     return found
@@ -105,7 +105,7 @@ def level_of_all(errors: JointErrors, pvalues: np.ndarray, alpha: float) -> floa
 
     first, second = np.nonzero(np.triu(_tested(pvalues)))
     largest = np.zeros(errors.draws.shape[1])
-    for a, b in zip(first, second, strict=True):
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
         statistic = errors.of_pair(a, b)
         if np.isfinite(statistic[0]):
             np.maximum(largest, np.abs(statistic), out=largest)

@@ -369,12 +369,12 @@ class Audit(Kept[AuditTables]):
         confidence: float = 0.95,
         missing: str = "error",
         *,
-        correction: str = "holm",
+        correction: str = "joint",
     ) -> Ranking:
         """Estimate all predictors, test all differences, and group those that cannot be told apart [theory 5].
 
-        The arguments are those of `compare`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
-        statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
+        The arguments are those of `compare`, and a ``correction`` for the number of pairs: ``"joint"``, which knows how
+        all differences depend on each other, ``"holm"`` or ``"tukey"``. The level of all tests together is ``1 − confidence``.
 
         Returns:
             The ranking, best predictor first: the smallest error or cost, or the largest accuracy, precision, recall or

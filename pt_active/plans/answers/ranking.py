@@ -6,37 +6,41 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.progress import bar
-from pt_active.inference.significance import (
-    HOLM,
-    TUKEY,
-    check_correction,
-    corrected_pvalues,
-    indistinct_groups,
-    tukey_pvalues,
+from pt_active.inference.leaderboard import (
+    JointErrors,
+    best_pvalues,
+    better_pvalues,
+    level_of_all,
+    luck_of_the_winner,
 )
+from pt_active.inference.significance import HOLM, TUKEY, corrected_pvalues, tukey_pvalues
 from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis, QueriesMeant
+from pt_active.plans.answers.board import Board, board_lines
 from pt_active.plans.answers.judged import How, Judged
-from pt_active.plans.answers.promises import promised
+from pt_active.plans.answers.promises import EXACT, HOLDS, promised
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed
 
-_MAX_PRINTED = 20  # Rankers or predictors that are printed, at most
-_MAX_LETTERS = 26  # If there are more groups, they are not printed as letters
+JOINT = "joint"
+"""The name of the tests that know how all differences depend on each other [`leaderboard.better_pvalues`]."""
+
+CORRECTIONS = (JOINT, HOLM, TUKEY)
 
 _COMMON_FIELDS = (
     *("measure", "estimator", "level", "n_draws", "n_queries", "n_judged"),
     *("census", "missing_policy", "ignored", "n_rounds"),
 )
 """Fields of `Basis` that are the same for all comparisons."""
+
+_LITTLE = 0.05  # Less luck of the winner, in standard errors, is not told
 
 _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}  # Level → what is ranked
 
@@ -49,7 +53,10 @@ class Ranking(Charted):
         estimates: One per ranker, best first.
         comparisons: One per pair, the higher ranked minus the other, in the order of ``combinations(names, 2)``.
         corrected: The p-value of each comparison, corrected for their number; NaN if there is no test.
-        correction: The name of the correction.
+        correction: The name of the correction, in `CORRECTIONS`.
+        best: Whether each ranker may be the best [`leaderboard.best_pvalues`].
+        pair_confidence: The level of each pair's interval at which those of all pairs hold at once.
+        luck: By how much the first value is expected to be better than the truth, since it was chosen for that.
         beside: The same estimates and tests for the other queries, those of the pool or those like them; None of an
             audit.
     """
@@ -58,6 +65,9 @@ class Ranking(Charted):
     comparisons: tuple[Comparison, ...]
     corrected: tuple[float, ...]
     correction: str
+    best: tuple[bool, ...]
+    pair_confidence: float
+    luck: float
     beside: Ranking | None = None
 
     @property
@@ -91,27 +101,16 @@ class Ranking(Charted):
         return 1 - self.estimates[0].confidence_level
 
     @property
-    def pair_confidence(self) -> float:
-        """The level of each pair's interval at which those of all pairs hold at once (Bonferroni)."""
-        return 1 - self.alpha / len(self.comparisons)
-
-    @property
     def pair_confidences(self) -> tuple[float, ...]:
         """The level of each pair's interval at which it excludes 0 just where the corrected test finds a winner.
 
-        That is `pair_confidence`, except for pairs that only a later step of Holm's test tells apart: with ``h``
-        hypotheses left it is ``1 − α/h``. With another correction that disagrees with Bonferroni on a pair, it is the
-        level at which that correction decides.
+        That is `pair_confidence`, except for pairs that only a later step of the test tells apart, or another test.
         """
-        pvalues = np.array([each.pvalue for each in self.comparisons])
-        known = np.sort(pvalues[~np.isnan(pvalues)])
-        agree = np.isnan(pvalues) | (
-            (pvalues < self.alpha / len(pvalues)) == [each is not None for each in self.winners]
-        )
+        pvalues, corrected = np.array([each.pvalue for each in self.comparisons]), np.array(self.corrected)
+        told = np.array([each is not None for each in self.winners])
+        agree = np.isnan(pvalues) | ((pvalues < 1 - self.pair_confidence) == told)
         with np.errstate(divide="ignore", invalid="ignore"):
-            left = len(known) - np.searchsorted(known, pvalues)
-            together = left if self.correction == HOLM else np.array(self.corrected) / pvalues
-            levels = np.where(agree, self.pair_confidence, 1 - self.alpha / together)
+            levels = np.where(agree, self.pair_confidence, 1 - self.alpha * pvalues / corrected)
         return tuple(map(float, levels))
 
     @property
@@ -133,20 +132,38 @@ class Ranking(Charted):
         return list(zip(self.comparisons, self.winners, self.pair_confidences, strict=True))
 
     @cached_property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The largest sets of names in which no two can be told apart; a name may be in several.
+    def board(self) -> Board:
+        """The table of all rankers, with the claims that the tests allow."""
+        better = np.zeros((len(self.names), len(self.names)), dtype=bool)
+        place = {name: s for s, name in enumerate(self.names)}
+        for each, winner in zip(self.comparisons, self.winners, strict=True):
+            if winner is not None:
+                better[place[winner], place[each.second if winner == each.first else each.first]] = True
+        values = np.array([each.value for each in self.estimates])
+        ends = np.array([each.confidence_interval() for each in self.estimates])
+        return Board(self.names, values, ends, better, np.array(self.best), self.population)
 
-        Each pair that cannot be told apart is in at least one of them [`significance.indistinct_groups`].
-        """
-        names = self.names
-        joined = np.zeros((len(names), len(names)), dtype=bool)
-        joined[np.triu_indices(len(names), 1)] = [winner is None for winner in self.winners]
-        return tuple(tuple(names[s] for s in group) for group in indistinct_groups(joined | joined.T))
+    @property
+    def boards(self) -> list[Board]:
+        """The tables for the queries that were asked for and for the others."""
+        return [each.board for each in (self, self.beside) if each is not None]
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The largest sets of names in which no two can be told apart; a name may be in several."""
+        return self.board.groups
 
     @property
     def letters(self) -> dict[str, str]:
         """Name → the letters of its groups; two names share a letter if they cannot be told apart."""
-        return {name: cell.replace(" ", "") for name, cell in self._letter_columns().items()}
+        return self.board.letters
+
+    @property
+    def headline(self) -> str:
+        """Which may be the best, and what that promises, in one sentence."""
+        said = self.board.sentence(self.basis.measure, _RANKED[self.basis.level])
+        wrong = "" if self.guarantee == EXACT else f"wrong in at most {100 * self.alpha:.3g}% of campaigns, "
+        return f"{said}; {wrong}{HOLDS[self.guarantee]}"
 
     @property
     def note(self) -> str:
@@ -177,11 +194,11 @@ class Ranking(Charted):
         return Intervals(rows, f"difference in {self.basis.measure}; filled: told apart", True)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per ranker or predictor, best first: ``name, estimate, low, high, groups``."""
-        intervals = [estimate.confidence_interval() for estimate in self.estimates]
-        columns = {"name": self.names, "estimate": [estimate.value for estimate in self.estimates]}
-        columns |= {"low": [low for low, _ in intervals], "high": [high for _, high in intervals]}
-        return pd.DataFrame(columns | {"groups": list(self.letters.values())})
+        """One row per ranker or predictor: ``name, estimate, low, high, rank_low, rank_high, best, groups``.
+
+        The ranks that each may have hold for all at once. ``best`` says whether it may be the best.
+        """
+        return self.board.frame()
 
     def pairs(self) -> pd.DataFrame:
         """One row per pair: the difference, its standard error, p-values uncorrected and corrected, winner and note."""
@@ -199,18 +216,23 @@ class Ranking(Charted):
         said |= {name: getattr(basis, name) for name in _COMMON_FIELDS} | {"missing": len(basis.missing)}
         said |= {"unknown": basis.unknown.number, "guarantee": self.guarantee, "assumptions": list(self.assumptions)}
         said |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
+        said |= {"headline": self.headline, "luck": self.luck}
         said |= {_RANKED[basis.level]: plain_rows(self.to_frame())}
         return said | {"groups": [list(group) for group in self.groups], "pairs": plain_rows(self.pairs())}
 
     def __str__(self) -> str:
-        level, ranked = f"{self.alpha:.2g} level, {self.correction}", _RANKED[self.basis.level]
-        head = f"{self.basis.measure} of {len(self.names)} {ranked}, best first ({self.basis.estimator})"
-        where = "those without a common letter" if self._has_letters else "see groups and pairs()"
+        ranked = _RANKED[self.basis.level]
         pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
-        facts = [("told apart", f"{self._told_apart(f' of {len(self.comparisons)} {pairs}')} ({level}): {where}")]
+        apart = self._told_apart(f" of {len(self.comparisons)} {pairs}")
+        facts = [("told apart", f"{apart} ({self.alpha:.2g} level, {self.correction})")]
+        if self.luck > _LITTLE * self.estimates[0].standard_error:
+            first = self.estimates[0]
+            about = f"the {first.value:.4f} of {first.name} is about {self.luck:.4f} too good"
+            facts.append(("luck", f"{about}, since it was chosen as the best of {len(self.names)}"))
         facts += [*self.basis.facts(of_many=True), ("holds", promised(self.guarantee, self.assumptions))]
         facts += [("note", self.note)] if self.note else []
-        return printed("\n  ".join([head, *self._rows()]), facts)
+        lines = board_lines(self.boards, ranked.removesuffix("s"))
+        return printed("\n  ".join([self.headline, *lines]), facts)
 
     def _told_apart(self, of: str) -> str:
         """How many pairs are told apart, for the queries that were asked for and for the others."""
@@ -219,54 +241,18 @@ class Ranking(Charted):
             return apart
         return f"{apart} for {self.population}, {self.beside._told_apart('')} for {self.beside.population}"
 
-    @property
-    def _has_letters(self) -> bool:
-        """Whether groups are few enough to be printed as letters."""
-        return len(self.groups) <= _MAX_LETTERS
-
-    def _letter_columns(self) -> dict[str, str]:
-        """Name → its letters, with each group's letter in its own column; after z come a', b' and so on."""
-        letters = [ascii_lowercase[g % 26] + "'" * (g // 26) for g in range(len(self.groups))]
-        cells = {name: "" for name in self.names}
-        for letter, group in zip(letters, self.groups, strict=True):
-            for name in self.names:
-                cells[name] += letter if name in group else " " * len(letter)
-        return cells
-
-    def _rows(self) -> list[str]:
-        """The lines of the table: a ranker, its value, its interval and letters, and those for the other queries."""
-        shown = self.estimates[:_MAX_PRINTED]
-        columns = [
-            _column("", [each.name for each in shown]),
-            _column("", [f"{each.value:.4f}" for each in shown], ">"),
-        ]
-        for ranking in filter(None, (self, self.beside)):
-            _, *ends = _column("", [each.interval_text() for each in ranking.estimates[: len(shown)]])
-            if ranking._has_letters:
-                letters = ranking._letter_columns()
-                ends = [f"{each}  {letters[one.name]}" for each, one in zip(ends, shown, strict=True)]
-            columns.append(_column("" if self.beside is None else str(ranking.population), ends))
-        rest = len(self.names) - len(shown)
-        rows = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
-        return [*filter(None, rows), *([f"… and {rest} more, all in the report"] if rest else [])]
-
 
 Result = Estimate | Comparison | Ranking
 """One ranker, two, or more."""
 
 
-def _column(head: str, cells: list[str], side: str = "<") -> list[str]:
-    """A head and cells of equal width."""
-    wide = max(map(len, (head, *cells)))
-    return [f"{each:{side}{wide}}" for each in (head, *cells)]
-
-
-def rank_judged(judged: Judged, how: How, correction: str = HOLM) -> Ranking:
+def rank_judged(judged: Judged, how: How, correction: str = JOINT) -> Ranking:
     """Rank the systems of a sample with labels [theory 5]."""
     level = judged.basis.level
     if len(judged.names) < 2:
         raise ValueError(f"a ranking needs at least two {_RANKED[level]}; there is only {judged.names[0]!r}")
-    check_correction(correction)
+    if correction not in CORRECTIONS:
+        raise ValueError(f"unknown correction {correction!r}; it is one of {', '.join(CORRECTIONS)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         estimates = [judged.estimate(s, how) for s in range(len(judged.names))]
@@ -286,12 +272,34 @@ def rank_judged(judged: Judged, how: How, correction: str = HOLM) -> Ranking:
 
 
 def _tested(ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], how: How, correction: str) -> Ranking:
-    """A ranking with p-values that are corrected for the number of comparisons."""
-    names = ("difference", "test_error", "test_degrees", "pvalue")
+    """A ranking with what may be claimed of all rankers at once."""
+    names = ("difference", "standard_error", "test_error", "test_degrees", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)
-    difference, error, degrees, pvalues = columns
+    difference, error, test_error, degrees, pvalues = columns
+    sign, alpha, pairs = -1 if comparisons[0].lower_is_better else 1, 1 - how.confidence, np.triu_indices(len(ranked), 1)
+    of_pairs, better = np.zeros((2, len(ranked), len(ranked)))
+    of_pairs[pairs] = np.where(np.isnan(pvalues), 0.0, error)
+    errors = JointErrors.of(of_pairs + of_pairs.T)
+    better[pairs], better.T[pairs] = (_one_sided(side * difference, error, pvalues) for side in (sign, -sign))
     if correction == TUKEY:
-        corrected = tukey_pvalues(difference, error, degrees, pvalues, len(ranked))
+        corrected = tukey_pvalues(difference, test_error, degrees, pvalues, len(ranked))
+    elif correction == HOLM:
+        corrected = corrected_pvalues(pvalues, alpha, HOLM)[1]
     else:
-        corrected = corrected_pvalues(pvalues, 1 - how.confidence, correction)[1]
-    return Ranking(ranked, comparisons, tuple(map(float, corrected)), correction)
+        claims = better_pvalues(errors, better)
+        corrected = np.maximum(np.minimum(claims[pairs], claims.T[pairs]), pvalues)
+    return Ranking(
+        ranked,
+        comparisons,
+        tuple(map(float, corrected)),
+        correction,
+        best=tuple((best_pvalues(errors, better) >= alpha).tolist()),
+        pair_confidence=1 - level_of_all(errors, better, alpha),
+        luck=luck_of_the_winner(errors.of_pairs, sign * np.array([each.value for each in ranked])),
+    )
+
+
+def _one_sided(difference: np.ndarray, error: np.ndarray, pvalues: np.ndarray) -> np.ndarray:
+    """p-values of positive differences from two-sided ones; 1 of what is known to be equal."""
+    known = np.where((difference == 0) & (error == 0), 2.0, pvalues)
+    return np.where(difference >= 0, known / 2, 1 - known / 2)
