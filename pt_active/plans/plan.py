@@ -398,8 +398,9 @@ class Plan(Kept[PlanTables]):
     ) -> Ranking:
         """Estimate all rankers, test all their differences, and find those that cannot be told apart [theory 5].
 
-        The arguments are those of `estimate`, and a ``correction`` for the number of pairs: ``"joint"``, which knows how
-        all differences depend on each other, ``"holm"`` or ``"tukey"``. The level of all tests together is ``1 − confidence``.
+        The arguments are those of `estimate`, and a ``correction`` for the number of pairs: ``"joint"``, by the joint
+        distribution of all differences in large samples, ``"holm"`` or ``"tukey"``. The level of all tests together is
+        ``1 − confidence``.
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.

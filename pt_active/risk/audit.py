@@ -373,8 +373,9 @@ class Audit(Kept[AuditTables]):
     ) -> Ranking:
         """Estimate all predictors, test all differences, and group those that cannot be told apart [theory 5].
 
-        The arguments are those of `compare`, and a ``correction`` for the number of pairs: ``"joint"``, which knows how
-        all differences depend on each other, ``"holm"`` or ``"tukey"``. The level of all tests together is ``1 − confidence``.
+        The arguments are those of `compare`, and a ``correction`` for the number of pairs: ``"joint"``, by the joint
+        distribution of all differences in large samples, ``"holm"`` or ``"tukey"``. The level of all tests together is
+        ``1 − confidence``.
 
         Returns:
             The ranking, best predictor first: the smallest error or cost, or the largest accuracy, precision, recall or

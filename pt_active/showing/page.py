@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 GLOSSARY = "https://github.com/pt-active/pt_active/blob/main/pt_active/pt_docs/glossary.md"
 
 MAX_ROWS = 50  # Rows of a table that are shown; all are in the page's data
+_OPEN_ROWS = 20  # Rows of an open table that are not folded
 
 SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
 """The state of a question: it has an answer, it has none yet, or a number was asked for."""
@@ -83,6 +84,11 @@ class Shown:
             caption, [str(name).replace("_", " ") for name in table.columns], rows, right, len(table) - len(head)
         )
 
+    @property
+    def halves(self) -> tuple[Shown, Shown]:
+        """The rows that are never folded, and the others."""
+        return replace(self, rows=self.rows[:_OPEN_ROWS], more=0), replace(self, rows=self.rows[_OPEN_ROWS:])
+
 
 @dataclass(frozen=True)
 class Section:
@@ -92,7 +98,7 @@ class Section:
     words: Sequence[str] = ()
     svg: str = ""
     caption: str = ""
-    tables: Sequence[Shown] = ()  # tables that are folded if there is a chart; ``open`` is never folded
+    tables: Sequence[Shown] = ()  # tables that are folded if there is a chart; the first rows of ``open`` never are
     facts: Facts | Sequence[tuple[str, str]] = ()
     open: Shown | None = None
     decided: Sequence[Decided] = ()  # documents whose labels counted, with their texts

@@ -67,6 +67,11 @@ def listed(names: Sequence[str], last: str = ", ") -> str:
     return last.join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+def capital(text: str) -> str:
+    """A text that begins a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def plain(value: Any) -> Any:
     """A value ready for JSON: dictionaries and lists of records and tables; NaN and infinite numbers become None."""
     if isinstance(value, pd.DataFrame):

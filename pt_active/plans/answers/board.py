@@ -13,6 +13,7 @@ import pandas as pd
 from pt_active.inference.leaderboard import rank_intervals
 from pt_active.inference.significance import indistinct_groups
 from pt_active.plans.answers.basis import QueriesMeant
+from pt_active.plans.answers.promises import EXACT, HOLDS
 from pt_active.showing.printed import listed
 from pt_active.showing.rounding import with_interval
 
@@ -61,13 +62,15 @@ class Board:
         """The rankers that may be the best."""
         return tuple(name for name, best in zip(self.names, self.best, strict=True) if best)
 
-    def sentence(self, measure: str, what: str = "rankers") -> str:
-        """Which rankers may be the best, without an end."""
-        best, number = self.best_names, len(self.names)
-        holds = "" if self.population is None else f" for {self.population}"
+    def sentence(self, measure: str, what: str = "rankers", equal: bool = False) -> str:
+        """Which rankers may be the best, or are it because nothing else is as good as these equal ones."""
+        best, of = self.best_names, f"{len(self.names)} {what}"
+        where = f" by {measure}" + ("" if self.population is None else f" for {self.population}")
         if len(best) == 1:
-            return f"{best[0]} is the best of {number} {what} by {measure}{holds}"
-        return f"{len(best)} of {number} {what} may be the best by {measure}{holds}: {listed(best)}"
+            return f"{best[0]} is the best of {of}{where}"
+        if equal:
+            return f"{listed(best, ' and ')} are exactly equal, and the best of {of}{where}"
+        return f"{len(best)} of {of} may be the best{where}: {listed(best)}"
 
     def frame(self) -> pd.DataFrame:
         """One row per ranker: ``name, estimate, low, high, rank_low, rank_high, best, groups``."""
@@ -112,6 +115,12 @@ def board_table(boards: Sequence[Board], measure: str) -> pd.DataFrame:
         label = "" if other.population is None else other.population.label
         columns |= {f"{name}, {label}": cells for name, cells in other.claims.items()}
     return pd.DataFrame(columns)
+
+
+def misses(guarantee: str, alpha: float) -> str:
+    """How often a sentence on a table is wrong, at most."""
+    wrong = "" if guarantee == EXACT else f"wrong in at most {100 * alpha:.3g}% of campaigns, "
+    return f"{wrong}{HOLDS[guarantee]}"
 
 
 def _column(cells: list[str], right: bool = False) -> list[str]:

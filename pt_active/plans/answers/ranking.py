@@ -22,9 +22,9 @@ from pt_active.inference.leaderboard import (
 from pt_active.inference.significance import HOLM, TUKEY, corrected_pvalues, tukey_pvalues
 from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis, QueriesMeant
-from pt_active.plans.answers.board import Board, board_lines
+from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.judged import How, Judged
-from pt_active.plans.answers.promises import EXACT, HOLDS, promised
+from pt_active.plans.answers.promises import promised
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed
@@ -159,11 +159,30 @@ class Ranking(Charted):
         return self.board.letters
 
     @property
+    def answer(self) -> str:
+        """Which may be the best, without an end."""
+        return self.board.sentence(self.basis.measure, _RANKED[self.basis.level], self.settled)
+
+    @property
+    def settled(self) -> bool:
+        """Whether one ranker is the best, or several that are exactly equal."""
+        first, *others = self.board.best_names
+        equal = [each for each in self.comparisons if each.certain and each.difference == 0]
+        return set(others) <= {each.second for each in equal if each.first == first}
+
+    @property
     def headline(self) -> str:
         """Which may be the best, and what that promises, in one sentence."""
-        said = self.board.sentence(self.basis.measure, _RANKED[self.basis.level])
-        wrong = "" if self.guarantee == EXACT else f"wrong in at most {100 * self.alpha:.3g}% of campaigns, "
-        return f"{said}; {wrong}{HOLDS[self.guarantee]}"
+        return f"{self.answer}; {misses(self.guarantee, self.alpha)}"
+
+    @property
+    def luck_in_words(self) -> str:
+        """How much too good the first value is; empty if that is next to nothing."""
+        first = self.estimates[0]
+        if not self.luck > _LITTLE * first.standard_error:
+            return ""
+        too_good = f"the {first.value:.4f} of {first.name} is about {self.luck:.4f} too good"
+        return f"{too_good}, since it was chosen as the best of {len(self.names)}"
 
     @property
     def note(self) -> str:
@@ -225,10 +244,7 @@ class Ranking(Charted):
         pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
         apart = self._told_apart(f" of {len(self.comparisons)} {pairs}")
         facts = [("told apart", f"{apart} ({self.alpha:.2g} level, {self.correction})")]
-        if self.luck > _LITTLE * self.estimates[0].standard_error:
-            first = self.estimates[0]
-            about = f"the {first.value:.4f} of {first.name} is about {self.luck:.4f} too good"
-            facts.append(("luck", f"{about}, since it was chosen as the best of {len(self.names)}"))
+        facts += [("luck", self.luck_in_words)] if self.luck_in_words else []
         facts += [*self.basis.facts(of_many=True), ("holds", promised(self.guarantee, self.assumptions))]
         facts += [("note", self.note)] if self.note else []
         lines = board_lines(self.boards, ranked.removesuffix("s"))
@@ -276,7 +292,8 @@ def _tested(ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], h
     names = ("difference", "standard_error", "test_error", "test_degrees", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)
     difference, error, test_error, degrees, pvalues = columns
-    sign, alpha, pairs = -1 if comparisons[0].lower_is_better else 1, 1 - how.confidence, np.triu_indices(len(ranked), 1)
+    sign, alpha = -1 if comparisons[0].lower_is_better else 1, 1 - how.confidence
+    pairs = np.triu_indices(len(ranked), 1)
     of_pairs, better = np.zeros((2, len(ranked), len(ranked)))
     of_pairs[pairs] = np.where(np.isnan(pvalues), 0.0, error)
     errors = JointErrors.of(of_pairs + of_pairs.T)
@@ -288,12 +305,13 @@ def _tested(ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], h
     else:
         claims = better_pvalues(errors, better)
         corrected = np.maximum(np.minimum(claims[pairs], claims.T[pairs]), pvalues)
+    as_best = best_pvalues(errors, better)
     return Ranking(
         ranked,
         comparisons,
         tuple(map(float, corrected)),
         correction,
-        best=tuple((best_pvalues(errors, better) >= alpha).tolist()),
+        best=tuple((as_best >= min(alpha, as_best.max())).tolist()),
         pair_confidence=1 - level_of_all(errors, better, alpha),
         luck=luck_of_the_winner(errors.of_pairs, sign * np.array([each.value for each in ranked])),
     )

@@ -59,7 +59,11 @@ def test_it_holds_the_estimates_and_comparisons_of_the_plan(plans, level):
 def test_corrections_are_over_all_pairs(plans, level):
     plan, qrels, ranking = plans[level]
     alone = np.array([found.pvalue for found in ranking.comparisons])
-    np.testing.assert_allclose(ranking.corrected, corrected_pvalues(alone, 0.05, "holm")[1], rtol=0, atol=1e-15)
+    assert (alone <= ranking.corrected).all()
+    assert (ranking.corrected <= np.minimum(6 * alone, 1)).all()
+    assert "0.05 level, joint" in str(ranking)
+    holm = plan.rank(qrels, correction="holm")
+    np.testing.assert_allclose(holm.corrected, corrected_pvalues(alone, 0.05, "holm")[1], rtol=0, atol=1e-15)
     tukey = plan.rank(qrels, correction="tukey")
     statistic = np.array([abs(found.difference) / found.test_error for found in tukey.comparisons])
     degrees = np.array([found.test_degrees for found in tukey.comparisons])
@@ -91,7 +95,14 @@ def test_the_frames(plans):
     assert [row["name"] for row in said["rankers"]] == list(ranking.names)
     assert [row["winner"] for row in said["pairs"]] == list(ranking.winners)
     assert said["groups"] == [list(group) for group in ranking.groups]
-    assert (said["correction"], said["confidence_level"], said["measure"]) == ("holm", 0.9, "DCG@10")
+    assert (said["correction"], said["confidence_level"], said["measure"]) == ("joint", 0.9, "DCG@10")
+    assert [row["best"] for row in said["rankers"]] == list(ranking.best)
+    won = pairs.winner.value_counts().reindex(frame.name, fill_value=0)
+    lost = pairs.second[pairs.winner.notna()].value_counts().reindex(frame.name, fill_value=0)  # nobody won from below
+    assert frame.rank_low.tolist() == (1 + lost).tolist()
+    assert frame.rank_high.tolist() == (4 - won).tolist()
+    assert said["headline"] == ranking.headline
+    assert ranking.headline in str(ranking)
 
 
 @pytest.mark.parametrize(("measure", "design"), [("DCG@5", "successive"), ("DCG@5", "depth"), ("ERR@5", "depth")])
@@ -177,6 +188,7 @@ def test_what_is_resolved_alone_may_not_be_among_all():
     assert ranking.groups == (("<r2>", "<r1>"), ("<r1>", "<r0>"))
     assert ranking.letters == {"<r2>": "a", "<r1>": "ab", "<r0>": "b"}
     assert "told apart  1 of 3 pairs (0.05 level, holm)" in str(ranking)
+    assert ranking.board.frame()[["rank_low", "rank_high"]].to_numpy().tolist() == [[1, 2], [1, 3], [2, 3]]
 
 
 @pytest.mark.parametrize(("level", "queries", "correction"), [("document", "these", "holm"), ("query", "new", "tukey")])
@@ -191,7 +203,7 @@ def test_a_ranking_answers_for_both_kinds_of_queries(plans, level, queries, corr
     assert re.search(rf"told apart  \d of 6 pairs for {words[queries]}, \d for {words[other]} \(", str(ranking))
 
 
-@pytest.mark.parametrize(("correction", "seed"), [("holm", 0), ("tukey", 1), ("fdr_bh", 1)])
+@pytest.mark.parametrize(("correction", "seed"), [("joint", 0), ("holm", 0), ("tukey", 1)])
 def test_what_is_drawn_agrees_with_the_verdicts(correction, seed):
     """An interval in the figure excludes 0 just where the corrected test finds a winner."""
     values = np.random.default_rng(seed).normal(0, 2.2, size=6)
@@ -208,3 +220,19 @@ def test_what_is_drawn_agrees_with_the_verdicts(correction, seed):
 def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out():
     ranking = rank_judged(judged_of(np.array([0.0, 4.2]), 1.0, sign=-1), HOW)
     assert "<r1> stands above <r0>, but their comparison finds <r0> better" in ranking.note
+
+
+def test_long_tables_end_after_twenty_rankers_and_the_first_line_says_who_may_be_best() -> None:
+    values = np.r_[np.full(3, 9.0), np.zeros(22)] + np.arange(25) / 1000
+    text = str(rank_judged(judged_of(values, 1.0), HOW))
+    assert text.startswith(
+        "3 of 25 rankers may be the best by DCG@10: <r2>, <r1>, <r0>; wrong in at most 5% of campaigns"
+    )
+    assert re.search(r"  <r2> +9\.0020 .* 1–3 +may be +a\n", text)
+    assert re.search(r"  <r24> +0\.0240 .* 4–25 +b\n", text)
+    assert "  … and 5 more, all in the report\n" in text
+    assert "<r0>  " in text
+    assert "<r3>" not in text
+    alone = rank_judged(judged_of(values + 9 * (np.arange(25) == 1), 1.0), HOW)
+    assert alone.headline.startswith("<r1> is the best of 25 rankers by DCG@10; ")
+    assert 0 < rank_judged(judged_of(values, 1.0), HOW).luck < 1.5

@@ -13,8 +13,9 @@ import pytest
 from samples import wanted
 
 from pt_active import DCG, ERR, Plan, Report
+from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.making.queries import in_drawing_order
-from pt_active.showing.rounding import decimals, number, share
+from pt_active.showing.rounding import decimals, number, share, with_interval
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 GRADES = [f"grade_{grade}" for grade in range(4)]
@@ -111,12 +112,15 @@ def test_every_number_is_in_the_data_and_to_be_seen(report):
     text, data = report.to_html(), report.to_dict()
     assert data["result"] == report.result.to_dict()
     assert data_of(text) == json.loads(json.dumps(data)) == json.loads(report.to_json())
-    shown = words_of(text)
+    shown, many = words_of(text), isinstance(report.result, Ranking)
     cells = set(shown.split())
     queries, documents = report.contributions.queries, report.contributions.documents
-    for table in (report.estimates, report.budget, report.check.bins, report.slices, queries.head(30)):
+    rounded = [] if many else [report.estimates]  # rounded in the table of all rankers
+    for table in (*rounded, report.budget, report.check.bins, report.slices, queries.head(30)):
         assert {number(value) for value in table.select_dtypes("number").to_numpy().ravel()} <= cells
         assert len(table)
+    for row in report.estimates.itertuples() if many else ():
+        assert with_interval(row.estimate, row.low, row.high) in shown
     assert len(data["contributions"]["queries"]) == len(queries)
     assert shown.count(data["headline"]["answer"]) == 1
     folded = words_of(re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL))
@@ -177,25 +181,27 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five):
     found, head, ranking = of_five, of_five.headline, of_five.result
     assert all(name in head.question for name in FIVE)
     assert len(found.differences) == 10
-    pairs = zip(found.differences, ranking.comparisons, ranking.winners, strict=True)
-    for pair, compared, winner in pairs:
-        interval = compared.confidence_interval(1 - 0.05 / 10)
-        assert (pair.low, pair.high, pair.winner) == (*interval, winner)
+    assert 0.95 < ranking.pair_confidence < 1 - 0.05 / 10  # sharper than Bonferroni's
+    for pair, compared, winner in zip(found.differences, ranking.comparisons, ranking.winners, strict=True):
+        assert (pair.low, pair.high, pair.winner) == (*compared.confidence_interval(ranking.pair_confidence), winner)
         alone = compared.confidence_interval()
         if set(pair.names) == {"candidate", "twin"}:
             assert (pair.low, pair.high, pair.relative.change) == (0, 0, 0)
         else:
             assert pair.low < alone.low < alone.high < pair.high
-    best, second, third = ranking.names[:3]
-    assert {best, second} == {"candidate", "twin"}
-    equal = f"{best} and {second} are exactly equal, and the best of 5 rankers on these 120 queries."
-    assert (head.state, head.answer) == ("settled", equal)
-    assert head.of == f"{best} − {third}"  # not the difference of two that cannot differ
-    assert "exact" not in head.meaning
-    words = words_of(found.to_html())
-    for name, letters in ranking.letters.items():
-        assert re.search(rf"\b{name}\b.* {letters}\b", words)
-    assert f"The chart shows the first 20 of {len(found.contributions.queries)};" in words
+    best, page = ranking.names[0], found.to_html()
+    (twin,) = {"candidate", "twin"} - {best}
+    equal = f"{best} and {twin} are exactly equal, and the best of 5 rankers by DCG@10 for these 120 queries"
+    assert head.answer == f"{equal}; wrong in at most 5% of campaigns, in large samples."
+    assert (head.state, head.of) == ("settled", best)
+    assert head.meaning.startswith(f"{sum(w is not None for w in ranking.winners)} of 10 pairs of rankers can be told")
+    for row in ranking.to_frame().itertuples():
+        ranks = f"{row.rank_low}–{row.rank_high}" if row.rank_low < row.rank_high else f"{row.rank_low}"
+        cells = {"ranker": row.name, "rank": ranks, "best": "may be" if row.best else "", "group": row.groups}
+        cell = ".*".join(f'<td data-name="{name}">{text}</td>' for name, text in cells.items())
+        assert re.search(cell, page)
+    assert page.index("<table") < page.index("<svg")
+    assert f"The chart shows the first 20 of {len(found.contributions.queries)};" in words_of(page)
 
 
 @pytest.mark.parametrize(
@@ -357,7 +363,7 @@ def unlike(grades: list[np.ndarray], rng: np.random.Generator, skills: dict, cha
 
 @pytest.mark.parametrize(("rankers", "seeds"), [("abc", (17, 20, 23)), ("abcd", (6, 8, 9))])
 def test_the_first_screen_never_contradicts_its_interval(rankers, seeds):
-    """An interval excludes 0 just where there is a winner, also where only a later step of Holm's test finds one."""
+    """An interval excludes 0 just where there is a winner, also where only a later step of the test finds one."""
     skills, later = dict(zip(rankers, (0.2, 0.4, 0.7, 0.6), strict=False)), 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -365,29 +371,23 @@ def test_the_first_screen_never_contradicts_its_interval(rankers, seeds):
         how = {"level": "query", "draws": 18, "seed": seed}
         report = Report.of(*unlike(grades, rng, skills, [1 / 3] * 3, **how))
         head, ranking = report.headline, report.result
-        best, m = ranking.names[0], len(report.differences)
-        ordered = sorted(each.pvalue for each in ranking.comparisons)
+        best = ranking.names[0]
         for pair, compared in zip(report.differences, ranking.comparisons, strict=True):
             assert (pair.names, pair.value) == ((compared.first, compared.second), compared.difference)
             assert (pair.winner == pair.first) == (pair.low > 0)
             assert (pair.winner == pair.second) == (pair.high < 0)
             if pair.alone:
-                step = m - ordered.index(compared.pvalue)
-                assert pair.confidence == pytest.approx(1 - 0.05 / step)
-                widest = compared.confidence_interval(1 - 0.05 / m)
-                assert min(widest, key=abs) * compared.difference < 0
+                assert compared.pvalue < 1 - pair.confidence < 0.05
+                assert min(compared.confidence_interval(ranking.pair_confidence), key=abs) * compared.difference < 0
                 assert f"except for {pair.what}" in words_of(report.to_html())
-                later += 1
-        first = next(each for each in report.differences if set(each.names) == set(ranking.names[:2]))
-        if head.state == "settled":
-            assert head.answer == f"{best} is the best of {len(rankers)} rankers on these 40 queries."
-            assert f"{best} is better by" in head.meaning
-            assert ("for the pair alone" in head.meaning) == first.alone
-        else:
-            assert "these labels do not show which" in head.answer
-            of_best = [each for each in report.differences if best in each.names]
-            assert any(each.winner != best for each in of_best)
-        assert ("worse and" in head.meaning) == (first.winner is None)
+        later += sum(pair.alone for pair in report.differences)
+        may_be, best_one = sum(ranking.best), ranking.estimates[0]
+        assert (head.state == "settled") == (may_be == 1)
+        several = f"{may_be} of {len(rankers)} rankers may be the best by DCG@5"
+        assert head.answer.startswith(f"{best} is the best of" if may_be == 1 else several)
+        assert head.number == with_interval(best_one.value, *best_one.confidence_interval())
+        worse = {pair.second for pair in report.differences if pair.winner == pair.first}
+        assert not worse & set(ranking.board.best_names)
     assert later
 
 

@@ -41,7 +41,7 @@ class Difference:
         winner: The better ranker if that is sure at this level; None if it is not.
         relative: The difference as a share of the second's value; None if that may be 0.
         certain: Whether nothing was left to chance.
-        alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
+        alone: Whether only a later step of the test tells the pair apart. Its interval then has the level of that
             step, and holds for the pair alone.
     """
 
@@ -129,7 +129,7 @@ def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
     if not alone:
         return f"{said}."
     return (
-        f"{said}, except for {listed(alone)}. Only a later step of Holm's test tells these apart; such an interval has "
+        f"{said}, except for {listed(alone)}. Only a later step of the test tells these apart; such an interval has "
         "the level of that step, and holds for its pair alone."
     )
 

@@ -21,7 +21,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.kept import PlanTables
 from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
-from pt_active.showing.printed import Facts, listed
+from pt_active.showing.printed import Facts, capital, listed
 from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, share, with_interval
 
 _UNKNOWN = "These labels do not show how far off that is."
@@ -129,7 +129,7 @@ def _for_others(result: Result, status: Status | None) -> Facts:
         return []
     pairs = for_others(result, status)
     if isinstance(other, Ranking):
-        said, *_ = _best_of(other, pairs)
+        said = f"{other.answer}."
     elif isinstance(result, Comparison):
         settled = bool(pairs[0].winner or pairs[0].certain)
         said = f"{pairs[0].verdict if settled else 'Not settled'}. {_meant(pairs[0])}"
@@ -142,29 +142,13 @@ def _for_others(result: Result, status: Status | None) -> Facts:
 
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
     question = f"Which of {len(result.names)} rankers is best: {listed(result.names, ' or ')}?"
-    answer, settled, first = _best_of(result, pairs)
-    number = with_interval(first.value, first.low, first.high, sign=True)
+    first, measure = result.estimates[0], result.basis.measure
+    number = with_interval(first.value, *first.confidence_interval())
     apart = sum(pair.winner is not None for pair in pairs)
-    meaning = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart. {_meant(first)}"
-    state, measure = SETTLED if settled else OPEN, result.basis.measure
-    return Headline(question, state, answer, measure, number, first.what, in_percent(first.relative), meaning, facts)
-
-
-def _best_of(result: Ranking, pairs: Sequence[Difference]) -> tuple[str, bool, Difference]:
-    """Which ranker is best, in a sentence, if that is settled, and its difference to the next that is not equal."""
-    best, *rest = result.names
-    ahead = {pair.second: pair for pair in pairs if pair.first == best}
-    equal = [name for name, pair in ahead.items() if pair.equal]
-    open_ones = [name for name, pair in ahead.items() if pair.winner != best and not pair.equal]
-    of, where = f"of {how_many('ranker', len(result.names))}", _where(result)
-    if open_ones:
-        named = listed([best, *equal, *open_ones], " or ")
-        answer = f"The best is {named}; these labels do not show which{where}."
-    elif equal:
-        answer = f"{listed([best, *equal], ' and ')} are exactly equal, and the best {of}{where}."
-    else:
-        answer = f"{best} is the best {of}{where}."
-    return answer, not open_ones, next((each for each in ahead.values() if not each.equal), ahead[rest[0]])
+    told = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart"
+    meaning = ". ".join(filter(None, (told, capital(result.luck_in_words))))
+    state = SETTLED if result.settled else OPEN
+    return Headline(question, state, f"{result.headline}.", measure, number, first.name, "", f"{meaning}.", facts)
 
 
 def _exact(what: str) -> str:
@@ -189,12 +173,7 @@ def _meant(pair: Difference) -> str:
         ahead, least, most = (pair.first, pair.low, pair.high) if pair.low > 0 else (pair.second, -pair.high, -pair.low)
         near, far = fixed(least, places), fixed(most, places)
         by = f"by {near} to {far}" if float(near) else f"by at most {far}"
-        alone = (
-            "; this interval holds for the pair alone, at the step of Holm's test that tells it apart"
-            if pair.alone
-            else ""
-        )
-        return f"With {_sure(pair.confidence)}, {ahead} is better {by}{alone}."
+        return f"With {_sure(pair.confidence)}, {ahead} is better {by}."
     ends = (-pair.low, pair.high) if pair.value >= 0 else (pair.high, -pair.low)
     worse, better = (fixed(end, places) for end in ends)
     return (
@@ -239,4 +218,4 @@ def _next(result: Result, pairs: Sequence[Difference], status: Status | None, ah
 
 
 def _advised(status: Status) -> str:
-    return f"{status.advice[0].upper()}{status.advice[1:]}."
+    return f"{capital(status.advice)}."

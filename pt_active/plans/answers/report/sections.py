@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.inference.calibration import Calibration
+from pt_active.plans.answers.board import board_table
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report.differences import Difference, for_others, how_sure
+from pt_active.plans.answers.report.differences import for_others, how_sure
 from pt_active.plans.answers.report.findings import MAX_DECIDING_DOCUMENTS, Findings
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.showing import plots
-from pt_active.showing.charts import ChartRow, Intervals, Sides, short
+from pt_active.showing.charts import ChartRow, Intervals, Sides
 from pt_active.showing.page import Decided, Page, Section, Shown
 from pt_active.showing.plots import MAX_CONTRIBUTIONS, MAX_ESTIMATES
-from pt_active.showing.printed import listed
-from pt_active.showing.rounding import MINUS, decimals, number, with_interval
+from pt_active.showing.printed import capital, listed
+from pt_active.showing.rounding import number, with_interval
 
-_MAX_OPEN_PAIRS = 10  # With more pairs, those of more than five rankers, they stand among the details
 _MAX_PAIRS = 28  # Pairs in the chart of all pairs: eight rankers have so many
 _FAR_WIDER = 4.0  # Budgets whose interval is so many times wider than that of the plan are left out of the chart
 
@@ -31,8 +29,8 @@ def page_of(report: Findings) -> Page:
     result, basis = report.result, report.result.basis
     verdict, sections = [verdict_of(report)], list[Section]()
     if isinstance(result, Ranking):
-        place = verdict if len(report.differences) <= _MAX_OPEN_PAIRS else sections
-        place.append(_pairs(report, result))
+        verdict.insert(0, _board(result))
+        sections.append(_pairs(report, result))
     else:
         sections.append(_in_full(report, result))
     sections += [*_slices(report), _contributions(report), _budget(report), *_agreement(report)]
@@ -73,40 +71,35 @@ def _axis_of(report: Findings) -> tuple[str, bool, Sides | None]:
     return f"difference in {measure}" if compared else measure, compared, sides
 
 
-def _of_many(report: Findings, ranking: Ranking) -> Section:
-    best, measure = ranking.names[0], ranking.basis.measure
-    to_best = [pair for pair in report.differences if best in pair.names]
-    ahead = {name: pair for pair in report.differences for name in pair.names[::-1]}
-    groups = []
-    for place, each in enumerate(ranking.estimates, start=1):
-        pair = ahead[each.name]  # the value has as many decimals as a difference of the ranker
-        places = decimals(pair.low, pair.high) if pair.has_interval else 4
-        groups.append({"place": place, "ranker": each.name, measure: f"{each.value:.{places}f}".replace("-", MINUS)})
-    table = pd.DataFrame(groups).assign(groups=list(ranking.letters.values()))
-    said = "Rankers that share a letter cannot be told apart by these labels"
-    if ranking.beside is not None and ranking.beside.population is not None:
-        table[f"groups, {ranking.beside.population.label}"] = list(ranking.beside.letters.values())
-    chart = _intervals(to_best, measure, ("the other is ahead", f"{short(best, 14)} is ahead"))
-    svg = chart.svg("estimates", f"Differences of {best} to the others with intervals")
-    caption = (
-        f"How far {best} is ahead of each other ranker. Filled points: told apart from it; hollow points: not. "
-        f"{how_sure(to_best[:_MAX_PAIRS], 1 - ranking.alpha)} {DIRECTLY}"
+def _board(ranking: Ranking) -> Section:
+    """The table of all rankers."""
+    measure = ranking.basis.measure
+    said = (
+        "Rank: the places that each ranker may have; those of all hold at once. Best: whether it may be the best. "
+        "Group: rankers that share a letter cannot be told apart by these labels"
     )
-    return Section("", svg=svg, caption=caption, open=Shown.of(table, said, [measure], None))
+    return Section("", open=Shown.of(board_table(ranking.boards, measure), said, [measure], None))
 
 
-def _intervals(pairs: Sequence[Difference], measure: str, sides: Sides | None = None) -> Intervals:
-    """Differences with their intervals, filled where they are told apart."""
-    rows = [
-        ChartRow(each.what, each.value, each.low, each.high, each.winner is not None) for each in pairs[:_MAX_PAIRS]
-    ]
-    return Intervals(rows, f"difference in {measure}", True, sides)
+def _of_many(report: Findings, ranking: Ranking) -> Section:
+    """The picture of all rankers."""
+    sure = [ranking.settled or not best for best in ranking.best]
+    chart = plots.estimates(report.estimates.assign(sure=sure), ranking.basis.measure)
+    svg = chart.svg("estimates", "Values of the rankers with intervals")
+    caption = (
+        "The value of each ranker, with its own interval. Hollow points: it may be the best. Two rankers are compared "
+        "by their difference, which is known better than their values, so ranks may be surer than these intervals look"
+        f"{_left_out(len(sure), MAX_ESTIMATES)}"
+    )
+    return Section("", svg=svg, caption=caption)
 
 
 def _pairs(report: Findings, ranking: Ranking) -> Section:
-    """All pairs: a chart, a table with the differences in percent and the tests, and each ranker alone."""
+    """All pairs: a chart, and a table with the differences in percent and the tests."""
     pairs = report.differences
-    svg = _intervals(pairs, ranking.basis.measure).svg("pairs", "Differences of all pairs with intervals")
+    rows = [ChartRow(each.what, each.value, each.low, each.high, each.winner is not None) for each in pairs]
+    chart = Intervals(rows[:_MAX_PAIRS], f"difference in {ranking.basis.measure}", True)
+    svg = chart.svg("pairs", "Differences of all pairs with intervals")
     table = pd.DataFrame(
         {
             "first": [each.first for each in pairs],
@@ -118,12 +111,12 @@ def _pairs(report: Findings, ranking: Ranking) -> Section:
         }
     )
     shown = Shown.of(table, "All pairs, with p-values corrected for their number", ["first − second"], None)
-    alone = Shown.of(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
     more = "" if len(pairs) <= _MAX_PAIRS else f" The chart shows the first {_MAX_PAIRS} of {len(pairs)} pairs."
     caption = (
-        f"Filled points: told apart by Holm's test; hollow points: not. {how_sure(pairs, 1 - ranking.alpha)}{more}"
+        f"Filled points: told apart, all pairs together; hollow points: not. {how_sure(pairs, 1 - ranking.alpha)} "
+        f"{DIRECTLY}{more}"
     )
-    return Section("All pairs", svg=svg, caption=caption, tables=[shown, alone])
+    return Section("All pairs", svg=svg, caption=caption, tables=[shown])
 
 
 def _in_full(report: Findings, result: Estimate | Comparison) -> Section:
@@ -233,7 +226,7 @@ def _agreement(report: Findings) -> list[Section]:
     if report.agreement is None:
         return []
     words = ["Alpha and kappa are 1 where judges agree on every document, and 0 where they agree as by chance."]
-    words += [f"{said[0].upper()}{said[1:]}." for name, said in report.result.basis.facts() if name == "judges"]
+    words += [f"{capital(said)}." for name, said in report.result.basis.facts() if name == "judges"]
     tables = [Shown.of(report.agreement.judges, "What each judge gave")]
     return [Section("Do the judges agree?", words, tables=tables, facts=report.agreement.facts())]
 
