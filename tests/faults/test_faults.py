@@ -9,7 +9,6 @@ import os
 import re
 import resource
 import shutil
-import sys
 import tarfile
 from itertools import islice
 from pathlib import Path
@@ -24,8 +23,8 @@ from lz4.frame import LZ4FrameFile
 if not hasattr(os, "fork"):
     pytest.skip("faults are tried in forked processes", allow_module_level=True)
 
-from faults import KINDS, artifacts, child, ended, report
-from samples import small_pool
+from faults import KINDS, artifacts, report
+from samples import forked, small_pool
 
 from pt_active import Plan
 from pt_active.cli.app import app
@@ -101,14 +100,12 @@ def command(capfd: pytest.CaptureFixture[str], *words: object, limit: int = -1) 
 
     def work() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        try:
-            app([str(word) for word in words], prog_name="pt-active")
-        except SystemExit as done:
-            sys.stderr.flush()
-            os._exit(int(done.code or 0))
+        app([str(word) for word in words], prog_name="pt-active")
 
     capfd.readouterr()
-    return ended(child(work)), capfd.readouterr().err
+    child = forked(work)
+    child.join()
+    return child.exitcode, capfd.readouterr().err
 
 
 @pytest.mark.parametrize("call", ["export plan --format csv", "plan --extend plan --budget 20"])
@@ -144,7 +141,9 @@ def test_a_folder_without_the_right_to_write_is_named(tmp_path: Path) -> None:
     # All that writing imports is imported here: without rights, a clone in a private folder cannot be read.
     for number, write in enumerate(writes):
         write(tmp_path / f"written{number}")
-    assert ended(child(refused)) == 0
+    child = forked(refused)
+    child.join()
+    assert child.exitcode == 0
     assert list(closed.iterdir()) == []
 
 

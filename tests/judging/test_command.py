@@ -52,45 +52,42 @@ def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Pa
     again.campaign.store.close()
 
 
+def said(*words: object) -> str:
+    return CliRunner().invoke(app, [str(word) for word in words]).output
+
+
 def test_a_second_server_of_a_plan_is_told_of_the_first(plan: Path, tmp_path: Path) -> None:
-    taken = listening("127.0.0.1", 0)
-    second = ["judge", plan, "--store", tmp_path / "other.sqlite", "--port", taken.getsockname()[1]]
-
-    def said() -> str:
-        return CliRunner().invoke(app, [str(word) for word in second]).stderr
-
-    first = Lock(plan)
-    told = said()
-    assert f"warning: {plan}: the process {os.getpid()} on " in told
-    assert "lets people judge it too, into another file: both give out the same documents" in told
-    first.release()
-    assert "into another file" not in said()
+    with listening("127.0.0.1", 0) as taken:
+        second = ["judge", plan, "--store", tmp_path / "other.sqlite", "--port", taken.getsockname()[1]]
+        first = Lock(plan)
+        told = said(*second)
+        assert f"warning: {plan}: the process {os.getpid()} on " in told
+        assert "lets people judge it too, into another file: both give out the same documents" in told
+        first.release()
+        assert "into another file" not in said(*second)
     assert not plan.with_name(f"{plan.name}-lock").exists()
-    taken.close()
 
 
 def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_path: Path, capsys) -> None:
     loaded = Plan.load(plan)
 
-    def started(store: str, judges: list[str], double: float | None, *entries: Entry) -> float:
-        kept = {"store": tmp_path / store, "project": tmp_path / FILE}
-        campaign = (
-            Setting(judges=",".join(judges) or None, double=double, **kept).site(loaded, plan, None, Meant()).campaign
-        )
+    def started(store: str, judges: str | None, double: float | None, *entries: Entry) -> float:
+        setting = Setting(judges=judges, double=double, store=tmp_path / store, project=tmp_path / FILE)
+        campaign = setting.site(loaded, plan, None, Meant()).campaign
         campaign.store.append(entries)
         campaign.store.close()
         return campaign.work.double
 
-    assert started("alone.sqlite", ["ann"], None) == started("alone.sqlite", ["ann", "ben"], None) == 0
-    assert started("two.sqlite", ["ann", "ben"], None) == 0.1
+    assert started("alone.sqlite", "ann", None) == started("alone.sqlite", "ann,ben", None) == 0
+    assert started("two.sqlite", "ann,ben", None) == 0.1
     pairs = loaded.assessments[["qid", "docno"]].itertuples(index=False, name=None)
-    said = "ann", "judged", "2026-01-01T00:00:00Z", "", loaded.id
-    entries = [Entry(f"key-{number}", *pair, 1, *said) for number, pair in enumerate(pairs)]
-    assert started("two.sqlite", [], 1.0, *entries) == started("two.sqlite", [], None) == 1
+    rest = "ann", "judged", "2026-01-01T00:00:00Z", "", loaded.id
+    entries = [Entry(f"key-{number}", *pair, 1, *rest) for number, pair in enumerate(pairs)]
+    assert started("two.sqlite", None, 1.0, *entries) == started("two.sqlite", None, None) == 1
     records = stored_records(tmp_path / "two.sqlite")
     assert (loaded.status(records).due, set(records["judges"])) == (40, {2})
     assert capsys.readouterr().err == ""
-    assert started("two.sqlite", [], 0.0) == 0
+    assert started("two.sqlite", None, 0.0) == 0
     assert "judging began with --double 1; with --double 0 other labels count" in capsys.readouterr().err
     assert loaded.status(stored_records(tmp_path / "two.sqlite")).due == 0
 
@@ -101,44 +98,45 @@ def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path
     store, (qid, docno) = Store(tmp_path / name, made.id), made.assessments[["qid", "docno"]].iloc[0]
     store.append([Entry("key", qid, docno, 1, "ann", "judged", "2026-01-01T00:00:00Z", "", made.id)])
     store.close()
-    said = CliRunner().invoke(app, ["status", str(tmp_path / "plan"), str(tmp_path / name)]).stdout
     other = "" if name == "plan.sqlite" else f" --store {tmp_path / name}"
-    assert said.endswith(f"Next, let people keep judging, and ask again:\n  pt-active judge {made.path}{other}\n")
+    told = said("status", tmp_path / "plan", tmp_path / name)
+    assert told.endswith(f"Next, let people keep judging, and ask again:\n  pt-active judge {made.path}{other}\n")
 
 
-def test_what_does_not_fit_is_one_line(plan: Path, graded, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "other.sqlite") as other:
+NAMES = "--judges: expected names of 1 to 60 characters"
+WRONG = [
+    ("", "pass the folder of a plan, or --demo"),
+    ("none", "there is no plan at"),
+    ("one", "the plan has one ranker: pass --margin"),
+    *((f"plan --judges={wrong}", NAMES) for wrong in ("ann,,ben", "a:b", "x" * 61, "organiser", "a\u202e", "")),
+    ("plan --judges=adjudicator", NAMES),
+    ("plan --judges=ann,ann", "the name 'ann' occurs more than once"),
+    ("plan --double 1.5", "--double must lie between 0 and 1"),
+    ("plan --grade-names a,a", "--grade-names must be different words"),
+    ("plan --guideline none.md", "none.md: No such file"),
+    ("plan --port PORT", "127.0.0.1, port PORT: Address already in use"),
+    ("plan --store other.sqlite", "other.sqlite: expected the judgments of a judging server; it is"),
+]
+
+
+def test_what_does_not_fit_is_one_line(plan: Path, graded, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Plan.load(plan).save("plan")
+    with sqlite3.connect("other.sqlite") as other:
         other.execute("CREATE TABLE a (b)")
     one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
-    Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
-    opened = listening("127.0.0.1", 0)
-    port = opened.getsockname()[1]
-    names = "--judges: expected names of 1 to 60 characters"
-    for words, message in (
-        ([], "pass the folder of a plan, or --demo"),
-        ([tmp_path / "none"], "there is no plan at"),
-        ([tmp_path / "one"], "the plan has one ranker: pass --margin"),
-        *(([plan, "--judges", wrong], names) for wrong in ("ann,,ben", "a:b", "x" * 61, "organiser", "a\u202e", "")),
-        ([plan, "--judges", "adjudicator"], names),
-        ([plan, "--judges", "ann, ann"], "the name 'ann' occurs more than once"),
-        ([plan, "--double", "1.5"], "--double must lie between 0 and 1"),
-        ([plan, "--grade-names", "a,a"], "--grade-names must be different words"),
-        ([plan, "--guideline", tmp_path / "none.md"], "none.md: No such file"),
-        ([plan, "--port", port], f"127.0.0.1, port {port}: Address already in use"),
-        (
-            [plan, "--store", tmp_path / "other.sqlite"],
-            "other.sqlite: expected the judgments of a judging server; it is",
-        ),
-    ):
-        kept = [] if "--store" in words else ["--store", tmp_path / "s.sqlite"]
-        result = CliRunner().invoke(app, ["judge", *map(str, [*words, *kept])])
-        (line,) = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
-        assert (result.exit_code, message in line) == (2, True), line
-    opened.close()
+    Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save("one")
+    with listening("127.0.0.1", 0) as opened:
+        for words, message in WRONG:
+            port = str(opened.getsockname()[1])
+            kept = "" if "--store" in words else " --store s.sqlite"
+            result = CliRunner().invoke(app, ["judge", *f"{words}{kept}".replace("PORT", port).split()])
+            (line,) = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
+            assert (result.exit_code, message.replace("PORT", port) in line) == (2, True), line
 
 
 def test_the_command_without_the_extra_says_what_to_install() -> None:
     code = "import sys; sys.modules.update(starlette=None, uvicorn=None); from pt_active.cli.app import app; app()"
     run = subprocess.run([sys.executable, "-c", code, "judge", "x"], capture_output=True, text=True)
-    said = "error: judge needs starlette, uvicorn: pip install starlette uvicorn\n"
-    assert (run.returncode, run.stderr) == (2, said)
+    error = "error: judge needs starlette, uvicorn: pip install starlette uvicorn\n"
+    assert (run.returncode, run.stderr) == (2, error)

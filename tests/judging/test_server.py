@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from html import unescape
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pandas as pd
@@ -46,10 +47,7 @@ class Desk:
         headers = {"content-type": "application/json"} | headers
         return self.client.post(f"{link(self.site, judge)}records", content=json.dumps(records), headers=headers)
 
-    def keys(self, judge: str, *records: dict) -> list[str]:
-        return self.send(judge, *records).json()["kept"]
-
-    def refused(self, judge: str, *records: dict) -> tuple[list[str], dict[str, str]]:
+    def sent(self, judge: str, *records: dict) -> tuple[list[str], dict[str, str]]:
         """The keys of the records that are kept, and why the others are not."""
         answer = self.send(judge, *records).json()
         return answer["kept"], answer["refused"]
@@ -121,12 +119,6 @@ def test_the_page_does_not_wait_for_a_long_estimate(desk: Desk, monkeypatch) -> 
     may_end.set()
     desk.site.organiser.patience = 600
     assert "first estimate is being computed" not in desk.page().lower()
-
-
-def test_health_is_that_of_the_store(desk: Desk) -> None:
-    assert desk.client.get("/health").text == "ok\n"
-    desk.store.close()
-    assert desk.client.get("/health").status_code >= 500
 
 
 def test_only_the_right_token_opens_a_page_and_only_the_files_of_pages_are_served(desk: Desk) -> None:
@@ -206,11 +198,8 @@ def test_another_process_that_writes_is_not_called_a_full_disk(desk: Desk) -> No
     assert {each[:2] for each in desk.store.given()} >= documents
 
 
-def test_answers_name_no_path_of_the_machine(desk: Desk, tmp_path: Path, monkeypatch) -> None:
-    def broken(*_) -> None:
-        raise sqlite3.OperationalError(f"disk I/O error in {tmp_path}")
-
-    document = desk.work("ann")[0]
+def test_answers_name_no_path_of_the_machine_and_health_is_that_of_the_store(desk: Desk, tmp_path, monkeypatch) -> None:
+    document, broken = desk.work("ann")[0], Mock(side_effect=sqlite3.OperationalError(f"disk I/O error in {tmp_path}"))
     monkeypatch.setattr(desk.store, "append", broken)
     answer = desk.send("ann", record(document, 1))
     said = {"error": "the server could not write to its disk, so nothing was kept"}
@@ -220,6 +209,9 @@ def test_answers_name_no_path_of_the_machine(desk: Desk, tmp_path: Path, monkeyp
     texts = [desk.page(), desk.page("next"), desk.get("ann").text]
     texts += [desk.form("next", budget=budget).text for budget in ("40", "1e-9")]
     assert not [text for text in texts if str(tmp_path) in text or "/site-packages" in text]
+    assert desk.client.get("/health").text == "ok\n"
+    desk.store.close()
+    assert desk.client.get("/health").status_code >= 500
 
 
 def test_a_judge_sees_no_ranker_rank_or_model_and_not_what_others_say(plan: Plan, demo, tmp_path: Path) -> None:
@@ -280,24 +272,24 @@ def test_what_is_acknowledged_is_a_record_also_for_a_server_that_starts_again(pl
     desk.store.close()
     again = Desk(site_of(plan, tmp_path, texts=demo.documents))
     assert again.get("ann", "work").json() == told
-    assert again.keys("ann", sent[0]) == [sent[0]["key"]]
+    assert again.sent("ann", sent[0]) == ([sent[0]["key"]], {})
     assert again.campaign.kept == 3
 
 
 def test_what_is_sent_again_is_acknowledged_and_kept_once(desk: Desk) -> None:
     first, second = desk.work("ann")[:2]
     sent, said = record(first, 2, key=KEY), "this key is that of another record"
-    assert [desk.keys("ann", sent) for _ in range(3)] == [[KEY]] * 3
-    assert desk.keys("ann", sent, sent) == [KEY] * 2
+    assert [desk.sent("ann", sent) for _ in range(3)] == [([KEY], {})] * 3
+    assert desk.sent("ann", sent, sent) == ([KEY] * 2, {})
     # One key is one record, also in one request.
     for wrong in (record(first, 1, key=KEY), record(second, 2, key=KEY)):
-        assert desk.refused("ann", sent, wrong) == ([KEY], {KEY: said})
+        assert desk.sent("ann", sent, wrong) == ([KEY], {KEY: said})
     new = [record(document, 1, key="key-00000002") for document in (first, second)]
-    assert desk.refused("ann", *new)[1] == {"key-00000002": said}
+    assert desk.sent("ann", *new)[1] == {"key-00000002": said}
     assert len(desk.store.records()) == desk.campaign.kept == 2
     # Somebody else's key is somebody else's.
     desk.work("ben")
-    assert desk.keys("ben", sent) == [KEY]
+    assert desk.sent("ben", sent) == ([KEY], {})
     assert len(desk.store.records()) == 3
 
 
@@ -316,8 +308,8 @@ def test_what_does_not_fit_is_refused_by_itself_and_what_is_no_list_as_a_whole(d
     first, second = desk.work("ann")[:2]
     right = record(second, 1)
     for change, why in REFUSED:
-        assert desk.refused("ann", record(first, 1, key=KEY) | change, right) == ([right["key"]], {KEY: why})
-    assert desk.refused("ben", right)[1] == {right["key"]: "this document was not given to you"}
+        assert desk.sent("ann", record(first, 1, key=KEY) | change, right) == ([right["key"]], {KEY: why})
+    assert desk.sent("ben", right)[1] == {right["key"]: "this document was not given to you"}
     assert len(desk.store.records()) == 1
     values = [[], {}, "x", None, [1], [{"key": "short"}], [{"key": "a b c d e f"}], [{}] * 101]
     twice = b'[{"key": "key-0001", "key": "key-0001"}]'
@@ -343,7 +335,7 @@ def test_a_judge_who_is_away_or_whose_clock_was_ahead_keeps_no_document(single: 
     campaign.clock.now += 3600
     assert other in single.work("cy")
     assert other not in single.work("ann")
-    assert single.keys("ann", record(other, 1, key=KEY)) == [KEY]
+    assert single.sent("ann", record(other, 1, key=KEY)) == ([KEY], {})
     assert other not in single.work("cy")
 
 
@@ -356,7 +348,7 @@ def test_of_two_devices_of_a_judge_the_later_answer_stays(single: Desk) -> None:
     campaign.clock.now += 60
     laptop = [record(document, 1) for document in documents]
     sent = [one | ({} if age is None else {"age": age}) for one, age in zip(laptop, ages, strict=True)]
-    assert len(single.keys("ann", *sent)) == len(ages)
+    assert len(single.sent("ann", *sent)[0]) == len(ages)
     places = [campaign.work.place[pair_of(each)] for each in documents]
     for _ in range(2):
         labels = single.qrels()[[pair_of(each) for each in documents]].tolist()
@@ -487,7 +479,7 @@ def test_an_organiser_pauses_renews_links_and_asks_for_another_round(desk: Desk,
     assert "Judging is paused" in desk.page()
     told = desk.get("ann", "work").json()
     assert (told["documents"], told["progress"]["paused"]) == ([], True)
-    assert desk.keys("ann", record(document, 1, key=KEY)) == [KEY]
+    assert desk.sent("ann", record(document, 1, key=KEY)) == ([KEY], {})
     desk.form("pause", paused="no")
     assert desk.work("ann")
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sqlite3
 import stat
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from serving import Tell, child
+from samples import forked
 
 from pt_active.frames.records import RECORD_COLUMNS
 from pt_active.judging.server.store import Entry, Store, stored_records
@@ -81,9 +83,9 @@ def test_links_stay_and_only_the_owner_may_read_them(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs a user who may not write somewhere")
 def test_an_archived_store_is_read_where_nothing_can_be_written() -> None:
-    def read(tell: Tell) -> None:
+    def read() -> None:
         os.setuid(65534)
-        tell(b"%d\n" % len(stored_records(path)))
+        assert len(stored_records(path)) == 1
 
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         path = Path(folder, "s.sqlite")
@@ -92,8 +94,9 @@ def test_an_archived_store_is_read_where_nothing_can_be_written() -> None:
         store.close()
         path.chmod(0o555)
         Path(folder).chmod(0o555)
-        with child(read) as (_, told):
-            assert told.readline() == b"1\n"
+        child = forked(read)
+        child.join()
+        assert child.exitcode == 0
 
 
 LACKING = [
@@ -168,14 +171,18 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
-    def work(tell: Tell) -> Store:
+    ready = get_context("fork").Event()
+
+    def work() -> None:
         store = Store(tmp_path / "s.sqlite", "p")
         store.append([entry(1)])
-        tell(b"ready\n")
-        return store
+        ready.set()
+        signal.pause()
 
-    with child(work) as (pid, told):
-        assert told.readline()
-        with pytest.raises(ValueError, match=f"the process {pid} on"):
-            Store(tmp_path / "s.sqlite", "p")
+    child = forked(work)
+    assert ready.wait(60)
+    with pytest.raises(ValueError, match=f"the process {child.pid} on"):
+        Store(tmp_path / "s.sqlite", "p")
+    child.kill()
+    child.join()
     assert Store(tmp_path / "s.sqlite", "p").entries() == [entry(1)]

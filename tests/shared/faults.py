@@ -9,7 +9,6 @@ import os
 import random
 import resource
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from samples import small_pool, wanted
+from samples import forked, small_pool, wanted
 from typer.testing import CliRunner
 
 from pt_active import ActiveTest, Plan, Report
@@ -131,25 +130,6 @@ def content(path: Path) -> dict[str, bytes]:
     return {str(each.relative_to(path)): each.read_bytes() for each in files}
 
 
-def child(work: Callable[[], object]) -> int:
-    """Run something in a forked process, which exits with 0, or with 2 if it raises an error of files; its number."""
-    if pid := os.fork():
-        return pid
-    status = 3
-    try:
-        work()
-        status = 0
-    except OSError:
-        status = 2
-    finally:
-        os._exit(status)
-
-
-def ended(pid: int) -> int:
-    """The exit code of a process, once it ends."""
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 class Writing:
     """What a writer writes when nothing happens, and how long that takes."""
 
@@ -176,10 +156,10 @@ class Writing:
 
 def kill(one: Writing, target: Path, rng: random.Random) -> tuple[str, Broken]:
     """Kill a writer at a random moment, and remove what it leaves beside the target."""
-    pid = child(lambda: one.write(target))
+    child = forked(partial(one.write, target))
     time.sleep(rng.uniform(0, 1.3 * one.seconds))
-    os.kill(pid, signal.SIGKILL)
-    ended(pid)
+    child.kill()
+    child.join()
     left = list(target.parent.glob(".pt-active-*"))
     for each in left:
         shutil.rmtree(each) if each.is_dir() else each.unlink()
@@ -194,7 +174,9 @@ def fill(one: Writing, target: Path, rng: random.Random) -> tuple[str, Broken]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         one.write(target)
 
-    code = ended(child(limited))
+    child = forked(limited)
+    child.join()
+    code = child.exitcode
     broken = [] if code == 2 else [f"ended with {code}, limit {limit}"]
     return "refused" if code == 2 else "odd", broken + ["left a stump"] * (target.exists() and not one.old)
 
@@ -208,7 +190,10 @@ def race(one: Writing, target: Path, rng: random.Random) -> tuple[str, Broken]:
         one.write(target)
 
     delays = [0.0, rng.uniform(0, one.seconds) * rng.choice([0, 0.2, 1])]
-    codes = sorted(map(ended, [child(partial(wait_and_write, delay)) for delay in delays]))
+    children = [forked(partial(wait_and_write, delay)) for delay in delays]
+    for child in children:
+        child.join()
+    codes = sorted(child.exitcode for child in children)
     return str(codes), [] if codes == [0, 0 if one.old else 2] else [f"ended with {codes}"]
 
 
@@ -279,13 +264,13 @@ def kill_store(folder: Path, rng: random.Random) -> tuple[str, Broken]:
             store.append([judged(number)])
             os.write(tell, b"%d\n" % number)
 
-    pid = child(keep)
+    child = forked(keep)
     os.close(tell)
     before = int(os.read(told, 1 << 16).split(b"\n")[-2])
     time.sleep(rng.uniform(0, 0.2))
     alone = Path(shutil.copy(path, folder / "alone.sqlite"))
-    os.kill(pid, signal.SIGKILL)
-    ended(pid)
+    child.kill()
+    child.join()
     with os.fdopen(told, "rb") as rest:
         acknowledged = int((rest.read() or b"%d\n" % before).split(b"\n")[-2])
     both, made = Path(shutil.copy(path, folder / "both.sqlite")), folder / "made.sqlite"

@@ -1,8 +1,11 @@
 """What tests of several folders ask of samples: their labels and their losses."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
@@ -49,3 +52,17 @@ def small_pool() -> pd.DataFrame:
 def rows_of(score: Scores, rows: np.ndarray) -> Scores:
     """The losses of some pairs, and what is expected of all."""
     return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
+
+
+def forked(work: Callable[[], object]) -> BaseProcess:
+    """A copy of this process that does something; it exits with 0, or with 2 if that raises an error of files."""
+
+    def run() -> None:
+        try:
+            work()
+        except OSError:
+            sys.exit(2)
+
+    process = get_context("fork").Process(target=run)
+    process.start()
+    return process

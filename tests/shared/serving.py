@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from threading import Thread
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 
@@ -116,26 +115,3 @@ def served(plan: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], dic
             yield run, told
         finally:
             run.send_signal(signal.SIGKILL)
-
-
-Tell = Callable[[bytes], int]
-
-
-@contextmanager
-def child(work: Callable[[Tell], object]) -> Iterator[tuple[int, IO[bytes]]]:
-    """A process that does something, keeps what that returns, and is killed: its number, and what it tells."""
-    said, told = os.pipe()
-    if not (pid := os.fork()):
-        try:
-            kept = work(partial(os.write, told))
-            signal.pause()
-            del kept
-        finally:
-            os._exit(1)
-    os.close(told)
-    with os.fdopen(said, "rb") as stream:
-        try:
-            yield pid, stream
-        finally:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
