@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -68,6 +69,7 @@ def by_hand(about: str, complaints: Callable[[int], list[str]]) -> bool:
     parser.add_argument("--seconds", type=float, default=0.0)
     parser.add_argument("--first", "--seed", type=int, default=1_000_000, help="the first seed")
     given = parser.parse_args()
+    warnings.simplefilter("ignore")
     wrong, end = 0, time.monotonic() + 60 * given.minutes + given.seconds
     for seed in count(given.first):
         found = complaints(seed)

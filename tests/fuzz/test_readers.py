@@ -14,7 +14,6 @@ import re
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +28,6 @@ from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.judging.delivery import Delivery, records_given
 from pt_active.judging.files import read_file
-from pt_active.judging.server.store import Entry, Store
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import GradeNames
 
@@ -38,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import oracles
 from accidents import by_hand, damaged, flipped
 
+pytestmark = pytest.mark.filterwarnings("ignore")
 INPUTS = 40  # Damaged files for each reader in the tests
 MAX_SECONDS = 5.0  # CPU seconds; no reader may take more with a small file
 
@@ -77,28 +76,10 @@ def _parquet(**column: object) -> bytes:
     return file.getvalue()
 
 
-def _store() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder, "s.sqlite"), "0123456789abcdef")
-        said = "ann", "judged", "2026-01-01T00:00:00Z", "", store.plan
-        store.append([Entry(f"key-{i}", f"q{i % 3}", f"d{i}", i % 4, *said) for i in range(40)])
-        content = store.copy()
-        store.close()
-    return content
-
-
 def _of_quepid(path: Path) -> pd.DataFrame:
     """What judges said in a book of Quepid."""
     with naming(path):
         return records_given(TOOLS["quepid"].read(Delivery.read(path)), GradeNames())
-
-
-def _records(path: Path) -> pd.DataFrame:
-    """What a store says; one that is damaged must say the same or be refused."""
-    found = read_file(path)
-    assert found["docno"].tolist() == [f"d{i}" for i in range(40)], "other records than were kept"
-    assert found["label"].tolist() == [i % 4 for i in range(40)], "other labels than were kept"
-    return found
 
 
 RUN = "".join(f"q{q} Q0 d{7 * q + i} {i + 1} {9.5 - i:.3f} tag\n" for q in range(3) for i in range(4))
@@ -128,7 +109,6 @@ READERS = {
     "j.xml": Reader(f"<topics>\n{XML}</topics>\n".encode(), read_topics, "qid query"),
     "k.parquet": Reader(_parquet(score=[4, 3, 2.5, 1e-3]), read_run, SCORED),
     "l.parquet": Reader(_parquet(label=[0, 1, 2, 3]), read_qrels, JUDGED),
-    "m.sqlite": Reader(_store(), _records, JUDGED),
     "o.json": Reader(BOOK.encode(), _of_quepid, JUDGED),
 }
 
@@ -137,7 +117,7 @@ def mistake(name: str, content: bytes, folder: Path, rng: np.random.Generator) -
     """What a reader does wrong with a file; None if nothing."""
     reader, path, hurt = READERS[name], folder / name, False
     expected = reader.expected(content)
-    if rng.random() < 0.15 and path.suffix not in (".parquet", ".sqlite"):
+    if rng.random() < 0.15 and path.suffix != ".parquet":
         path, hurt = folder / f"{name}.gz", rng.random() < 0.5
         content = gzip.compress(content, mtime=0)
         if hurt:
@@ -146,8 +126,7 @@ def mistake(name: str, content: bytes, folder: Path, rng: np.random.Generator) -
     start = time.process_time()
     said = None
     try:
-        with warnings.catch_warnings(action="ignore"):
-            found = reader.rows(path)
+        found = reader.rows(path)
         # A damaged compressed file may still hold the same bytes: gzip has flags that change nothing.
         if reader.oracle is not None and found != expected:
             said = f"got {found}; expected {expected}"
