@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from statsmodels.regression.linear_model import WLS
 
 from pt_active.inference.calibration import MIN_CALIBRATION_DF, Calibration, calibration, calibration_bins
 
@@ -16,16 +17,19 @@ def sampled(seed, queries=40, each=6):
     return mean, observed, rng.uniform(0.1, 1, len(query)), query
 
 
+def by_statsmodels(observed, sides, chance, query):
+    """Weighted least squares and errors of clusters, of which the mean score is 0."""
+    m = len(np.unique(query))
+    line = WLS(observed, sides, weights=1 / chance)
+    found = line.fit(cov_type="cluster", cov_kwds={"groups": query, "use_correction": False})
+    return found.params, found.bse * np.sqrt(m / (m - 1))
+
+
 def test_it_is_weighted_least_squares_with_errors_by_query():
     mean, observed, chance, query = sampled(0)
     found = calibration(mean, observed, chance, query)
-    sides, root = np.column_stack([np.ones_like(mean), mean]), 1 / np.sqrt(chance)
-    line, *_ = np.linalg.lstsq(sides * root[:, None], observed * root)
+    line, errors = by_statsmodels(observed, np.column_stack([np.ones_like(mean), mean]), chance, query)
     assert [found.intercept, found.slope] == pytest.approx(list(line), rel=1e-10)
-    bread = np.linalg.inv(sides.T / chance @ sides)
-    score = sides * ((observed - sides @ line) / chance)[:, None]
-    meat = np.cov(score.reshape(40, 6, 2).sum(axis=1).T) * 40  # clusters of 6, whose sums have the mean 0
-    errors = np.sqrt(np.diag(bread @ meat @ bread))
     assert [found.intercept_error, found.slope_error] == pytest.approx(list(errors), rel=1e-10)
 
 
@@ -100,12 +104,11 @@ def test_bins_are_weighted_means_with_errors_by_query():
     assert bins.documents.tolist() == [60, 60, 60, 60]
     for number, (low, high) in enumerate(zip(bins.low, bins.high, strict=True)):
         here = (mean >= low) & (mean <= high)
-        weight, m = 1 / chance[here] / (1 / chance[here]).sum(), len(np.unique(query[here]))
-        expected, seen = weight @ mean[here], weight @ observed[here]
-        parts = np.bincount(query[here], weight * ((observed - mean)[here] - (seen - expected)))
-        error = np.sqrt(m / (m - 1) * (parts**2).sum())
+        sides = np.ones(60)
+        parts = (by_statsmodels(of[here], sides, chance[here], query[here]) for of in (mean, observed, observed - mean))
+        (expected, _), (seen, _), (_, error) = parts
         found = bins.expected[number], bins.observed[number], bins.standard_error[number]
-        assert found == pytest.approx((expected, seen, error), abs=1e-12)
+        assert found == pytest.approx((*expected, *seen, *error), abs=1e-12)
     same = calibration_bins(np.ones(6), np.arange(6.0), np.ones(6), np.zeros(6, int))
     assert same.documents.tolist() == [6]
     assert np.isnan(same.standard_error[0])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.estimators import ESTIMATORS, Controls, effective_size, regression, snis
+from pt_active.inference.estimators import ESTIMATORS, Controls, regression, snis
 from pt_active.inference.intervals import interval, score_interval, score_statistic
 from pt_active.inference.significance import corrected_pvalues, two_sided_pvalue
 from pt_active.sampling.sample import Sample
@@ -82,7 +82,7 @@ def drawn(count, v, model, pool_mean, pool_variance=0.1):
 
 def random_draws(seed, n):
     rng = np.random.default_rng(seed)
-    importance, model = rng.gamma(2, 0.5, n), rng.normal(0.3, 0.2, n)
+    importance, model = rng.gamma(2, 0.5, n) ** (1 if seed % 3 else 4), rng.normal(0.3, 0.2, n)
     slope = 0.7 if seed % 4 else -0.7  # A model of the wrong sign has no line
     return importance, slope * model + rng.normal(0, 0.1, n), model, float(rng.normal(0.3, 0.1))
 
@@ -141,14 +141,6 @@ def test_one_draw_has_a_value_and_no_spread(name):
     assert estimate.value == pytest.approx(0.6 if name in ("snis", "regression") else 0.48)
     assert math.isnan(estimate.standard_error)
     assert estimate.degrees_of_freedom <= 0
-
-
-def test_a_heavy_draw_leaves_a_line_no_degrees_of_freedom():
-    v, y, model = np.array([[10, 0.1, 0.1, 0.1], [0.1, 0.5, 0.9, 0.3], [0.2, 0.6, 0.5, 0.1]])
-    estimate = of_draws("regression", v, y, model, 0.4)
-    assert effective_size(np.ones_like(v), v) < 2
-    assert estimate.standard_error > 0
-    assert estimate.degrees_of_freedom < 0
 
 
 @pytest.mark.parametrize("degrees", [2.5, 10, np.inf])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active.inference.significance import (
-    check_correction,
     indistinct_groups,
     studentized_range_tail,
     tukey_pvalues,
@@ -64,11 +63,6 @@ def test_together_no_test_says_more_than_alone(seed, systems):
     assert (more >= found - 1e-9).all()
     if systems == 2:
         np.testing.assert_allclose(found, alone, rtol=0, atol=1e-6)
-
-
-def test_an_unknown_correction():
-    with pytest.raises(ValueError, match="unknown correction 'honest'; it is tukey, or a method"):
-        check_correction("honest")
 
 
 def cliques_of(joined):
