@@ -41,19 +41,18 @@ def test_each_of_many_looks_spends_what_it_may():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("spent", "time", "alpha", "message"),
     [
-        (([0.5, 1], [1, 2], 1.0), "must lie between 0 and 1"),
-        (([0.5, 0.5], [1, 2], 0.05), "spent must be increasing"),
-        (([0.5, 1], [2, 1], 0.05), "time must be increasing"),
-        (([0.5, 1], [2], 0.05), "one a look"),
-        (([0.5, 1], [2, np.inf], 0.05), "time must be increasing"),
-        (([0.5, 1.5], [1, 2], 0.05), "must not pass 1"),
+        ([0.5, 1], [1, 2], 1.0, "must lie between 0 and 1"),
+        ([0.5, 0.5], [1, 2], 0.05, "spent must be increasing"),
+        ([0.5, 1], [2], 0.05, "one a look"),
+        *(([0.5, 1], time, 0.05, "time must be increasing") for time in ([2, 1], [2, np.inf])),
+        ([0.5, 1.5], [1, 2], 0.05, "must not pass 1"),
     ],
 )
-def test_bad_looks_are_refused(arguments, message):
+def test_bad_looks_are_refused(spent, time, alpha, message):
     with pytest.raises(ValueError, match=message):
-        spending_boundary(*arguments)
+        spending_boundary(spent, time, alpha)
 
 
 def test_widths_are_t_quantiles_of_the_same_tail():
@@ -65,17 +64,16 @@ def test_widths_are_t_quantiles_of_the_same_tail():
 
 def test_verdicts():
     value, half = np.array([0.5, -0.5, 0.05, 0.5, 0.0, np.nan]), np.array([0.4, 0.4, 0.1, 0.6, 0.0, np.inf])
-
-    def told(goal):
+    for goal, expected in (
+        (Goal.of(0.2), ["first", "second", "within", "", "within", ""]),
+        (WINNER, ["first", "second", "", "", "within", ""]),
+        (Goal.of(0.4, compared=False), ["within", "within", "within", "", "within", ""]),
+        (Goal.of(0.2).moved(0.05), ["first", "second", "within", "", "within", ""]),
+        (Goal.of(0.2).moved(0.16), ["", "", "", "", "within", ""]),
+        (Goal.of(0.4, compared=False).moved(0.1), ["", "", "within", "", "within", ""]),
+    ):
         found = goal.verdicts(value - half, value + half)
-        return [",".join(name for name, so in found.items() if so[look]) for look in range(len(value))]
-
-    assert told(Goal.of(0.2)) == ["first", "second", "within", "", "within", ""]
-    assert told(Goal.of(None)) == ["first", "second", "", "", "within", ""]
-    assert told(Goal.of(0.4, compared=False)) == ["within", "within", "within", "", "within", ""]
-    assert told(Goal.of(0.2).moved(0.05)) == ["first", "second", "within", "", "within", ""]
-    assert told(Goal.of(0.2).moved(0.16)) == ["", "", "", "", "within", ""]
-    assert told(Goal.of(0.4, compared=False).moved(0.1)) == ["", "", "within", "", "within", ""]
+        assert [",".join(name for name, so in found.items() if so[look]) for look in range(6)] == expected
     assert (Goal.of(0.2).room(0.05), Goal.of(0.2).room(-0.3)) == pytest.approx((0.15, 0.3))
 
 
@@ -104,31 +102,31 @@ def test_a_census_always_resolves_a_difference():
     chance, cost = prospect(one_look(0.1, 0.4), coming, WINNER)
     assert chance == 1.0
     assert 20.0 < cost < 40.0
-    assert cost_to_resolve(one_look(0.1, 0.4), coming, WINNER) == 40.0
     # By hand: at a cost of 20, 3 SE and the quantile of 0.8 are 3.842 · 0.4 / √2 = 1.087.
-    assert cost_to_resolve(one_look(1.08, 0.4), coming, WINNER) == 40.0
-    assert cost_to_resolve(one_look(1.09, 0.4), coming, WINNER) == 20.0
+    found = [cost_to_resolve(one_look(value, 0.4), coming, WINNER) for value in (0.1, 1.08, 1.09)]
+    assert found == [40.0, 40.0, 20.0]
     assert prospect(one_look(0.1, 0.4), coming.part(np.s_[:0]), WINNER) == (0.0, 10.0)
     assert np.isnan(cost_to_resolve(one_look(0.1, 0.4), coming.part(np.s_[:1]), WINNER))
 
 
 def test_one_look_at_a_larger_sample_finds_the_estimate_with_the_power():
     """Variances go with ``1/Λ − 1/Λ_all`` here; and floors do not fall."""
-    unit = np.ones(1000)
-    curve = ErrorCurve(unit, unit, unit, unit, np.arange(1000))
-    now = Seen(0.5, 0.4, 0.8)
-    cost = cost_of_one_look(curve, 100.0, now, WINNER)
-    error = 0.4 * np.sqrt((1000 / cost - 1) / (1000 / 100 - 1))
-    assert stats.norm.cdf(0.5 / error - 2) == pytest.approx(0.8, abs=1e-3)
-    assert cost_of_one_look(curve, 100.0, now._replace(value=-0.5), WINNER) == cost
-    assert cost_of_one_look(curve, 100.0, now._replace(floor=0.1), WINNER) > cost
-    assert np.isnan(cost_of_one_look(curve, 100.0, now._replace(floor=0.3), WINNER))
+    unit, now = np.ones(1000), Seen(0.5, 0.4, 0.8)
+
+    def cost(goal=WINNER, **changed):
+        return cost_of_one_look(
+            ErrorCurve(unit, unit, unit, unit, np.arange(1000)), 100.0, now._replace(**changed), goal
+        )
+
+    def fallen(cost):
+        return np.sqrt((1000 / cost - 1) / (1000 / 100 - 1))
+
+    assert stats.norm.cdf(0.5 / (0.4 * fallen(cost())) - 2) == pytest.approx(0.8, abs=1e-3)
+    assert cost(value=-0.5) == cost() < cost(floor=0.1)
+    assert np.isnan([cost(floor=0.3), cost_of_one_look(None, 100.0, now, WINNER)]).all()
     # Whether a difference lies within a margin, and how well one ranker is known.
-    within = cost_of_one_look(curve, 100.0, now._replace(value=0.1), Goal.of(0.6))
-    assert within == pytest.approx(cost, rel=1e-3)
-    half = cost_of_one_look(curve, 100.0, now, Goal.of(0.4, compared=False))
-    assert 0.8 * np.sqrt((1000 / half - 1) / (1000 / 100 - 1)) == pytest.approx(0.4, rel=1e-3)
-    assert np.isnan(cost_of_one_look(None, 100.0, now, WINNER))
+    assert cost(Goal.of(0.6), value=0.1) == pytest.approx(cost(), rel=1e-3)
+    assert 0.8 * fallen(cost(Goal.of(0.4, compared=False))) == pytest.approx(0.4, rel=1e-3)
 
 
 def test_degrees_of_freedom_grow_with_the_cost():

@@ -23,8 +23,9 @@ def population(rng, n, shift):
     return (size * (rng.random(n) < chance))[order], Units(*(part[order] for part in (rate, *model)))
 
 
-def stakes_of(units, planned):
-    return Stakes.planned(float(units.expected[0]), len(units.rate), planned, 2 * ALPHA)
+def proof_of(c, units, judged, planned):
+    stakes = Stakes.planned(float(units.expected[0]), len(units.rate), planned, 2 * ALPHA)
+    return Proof(units.judged(c, judged), units, stakes)
 
 
 def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones():
@@ -32,12 +33,11 @@ def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones():
     rng, foreseen, real = np.random.default_rng(0), [], []
     for seed in range(60):
         c, units = population(rng, n, rng.choice([0.0, 0.1, 0.2]))
-        stakes, whole = stakes_of(units, 300), units.judged(c, n)
-        ends = [excluded(side, stakes, 0.0, ALPHA) for side in (whole, whole.mirrored)]
+        proof, whole = proof_of(c, units, judged, 300), units.judged(c, n)
+        ends = [excluded(side, proof.stakes, 0.0, ALPHA) for side in (whole, whole.mirrored)]
         end = min((x for x in ends if x >= 0), default=n)
         if end <= judged:
             continue
-        proof = Proof(whole.first(judged), units, stakes)
         ahead, (value, error) = Ahead.of(proof), proof.draws.estimate()
         truths = value + error * np.random.default_rng(seed).standard_normal(80)
         block = decided_after(proof, ahead, WINNER, ALPHA, truths, seed)
@@ -94,20 +94,16 @@ def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above):
 
 def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts():
     c, units = population(np.random.default_rng(4), 1000, 0.0)
-    proof = Proof(units.judged(c, 20), units, stakes_of(units, 200))
-    near, far = Claim(-60.0, above=True), Claim(200.0, above=False)
-    first, second, both, either = (
-        without_noise(proof, verdicts, 10.0)[1] for verdicts in ([[near]], [[far]], [[near, far]], [[near], [far]])
-    )
+    near, far, proof = Claim(-60.0, above=True), Claim(200.0, above=False), proof_of(c, units, 20, 200)
+    asked = [[near]], [[far]], [[near, far]], [[near], [far]]
+    first, second, both, either = (without_noise(proof, verdicts, 10.0)[1] for verdicts in asked)
     assert first != second
     assert (both, either) == (max(first, second), min(first, second))
 
 
 def test_a_model_that_is_sure_of_the_rest_foresees_numbers():
-    n = 50
-    variance = np.r_[np.ones(10), np.zeros(n - 10)]
-    units = Units(np.ones(n), np.zeros(n), variance, np.full(n, -1.0), np.ones(n))
-    proof = Proof(units.judged(np.r_[np.ones(10), np.zeros(n - 10)], 10), units, stakes_of(units, 20))
+    known = np.r_[np.ones(10), np.zeros(40)]
+    proof = proof_of(known, Units(np.ones(50), np.zeros(50), known, np.full(50, -1.0), np.ones(50)), 10, 20)
     with np.errstate(all="raise", under="ignore"):
         ahead = Ahead.of(proof)
         block = decided_after(proof, ahead, WINNER, ALPHA, np.full(5, 10.0))
@@ -118,10 +114,9 @@ def test_a_model_that_is_sure_of_the_rest_foresees_numbers():
 def test_four_of_five_continuations_are_settled_by_then():
     """If the estimate were the truth; 3 standard errors of 10 numbers, each from 200 continuations, are 0.04."""
     c, units = population(np.random.default_rng(2), 800, 0.1)
-    proof = Proof(units.judged(c, 100), units, stakes_of(units, 300))
-    goal, value = Goal.of(None), proof.draws.estimate()[0]
-    verdict = verdict_of(proof, goal, 2 * ALPHA)
-    found = [prospect_of(proof, verdict, goal, (value, 0.0), 2 * ALPHA, seed=seed) for seed in range(10)]
+    proof, goal = proof_of(c, units, 100, 300), Goal.of(None)
+    given = proof, verdict_of(proof, goal, 2 * ALPHA), goal, (proof.draws.estimate()[0], 0.0), 2 * ALPHA
+    found = [prospect_of(*given, seed=seed) for seed in range(10)]
     by_then, before = (np.mean([of(each.draws, each.needed) for each in found]) for of in (np.less_equal, np.less))
     assert before - 0.04 <= 0.8 <= by_then + 0.04
 
@@ -133,18 +128,17 @@ def lucky(last, judged=3):
     return Proof(units.judged(np.array([1.0, 1.0, last]), judged), units, Stakes(np.array([1e6]), np.ones(1)))
 
 
-def both(proof):
+def verdicts_of(proof):
     """At a level at which two lucky draws are a verdict."""
     return [verdict_of(proof, Goal.of(None), 0.6), *pair_verdicts([proof], 0.6)]
 
 
 @pytest.mark.parametrize(("last", "resolution"), [(-2.5, SECOND), (-2.0, WITHIN), (-1.0, FIRST)])
 def test_what_is_known_for_certain_overturns_what_bets_have_said(last, resolution):
-    for verdict in both(lucky(last, 2)):
+    for verdict in verdicts_of(lucky(last, 2)):
         assert (verdict.resolution, verdict.at, verdict.overturned) == (FIRST, 2, None)
-    for verdict in both(lucky(last)):
-        assert verdict.resolution == resolution
-        assert verdict.at == (2 if resolution == FIRST else 3)
-        assert verdict.overturned == (None if resolution == FIRST else FIRST)
+    for verdict in verdicts_of(lucky(last)):
+        later = (2, None) if resolution == FIRST else (3, FIRST)
+        assert (verdict.resolution, verdict.at, verdict.overturned) == (resolution, *later)
         assert np.isinf(verdict.e_value) == (resolution != WITHIN)
     assert lucky(last).draws.estimate() == pytest.approx((2 + last, 0.0))
