@@ -27,13 +27,13 @@ NEWEST = "X86_V4,AVX512_ICL,AVX512_SPR,AVX512F,AVX512CD,AVX512_SKX,AVX512_CLX,AV
 OWN = {"OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NPY_DISABLE_CPU_FEATURES"}
 """What settings set, and what is therefore not taken from the environment."""
 
-OLD = {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-
+OLDER = {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"}
+GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
 SETTINGS: dict[str, dict[str, str]] = {
-    "old": OLD | {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"},
+    "old": {"OPENBLAS_CORETYPE": "Prescott"} | GENERIC | OLDER,
     "no AVX-512": {"OPENBLAS_CORETYPE": "SkylakeX", "NPY_DISABLE_CPU_FEATURES": NEWEST},
-    "numpy without AVX2": {"NPY_DISABLE_CPU_FEATURES": f"X86_V3,AVX2,FMA3,{NEWEST}"},
-    "generic": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
+    "numpy without AVX2": OLDER,
+    "generic": GENERIC,
 }
 """The first is the one that ``.ci/run`` takes; with ``full`` all are tried."""
 
@@ -43,6 +43,8 @@ DOCUMENTS = [
     *(("AP", "depth", 0), ("nDCG@10", "surprises", 0), ("AP", "surprises", 3)),
 ]
 """Measures, drawings, and the cost of opening a query."""
+
+Made = Iterator[tuple[str, Any, pd.DataFrame]]  # The name of a sample, the sample, and its labels
 
 
 def digest(*values: Any) -> str:
@@ -68,36 +70,28 @@ def answers(sample: Any, qrels: pd.DataFrame) -> list[float]:
     return [float(number) for each in several for number in (each.value, each.standard_error)]
 
 
-class World:
-    """A pool of one, two or five rankers, and everybody's labels."""
+def pools(demo: Any) -> dict[int, pd.DataFrame]:
+    """Of one, two and five rankers."""
+    from pt_active import OrderedLogitGrades, PriorGrades, Runs
 
-    def __init__(self) -> None:
-        from pt_active import OrderedLogitGrades, PriorGrades, Runs
-        from pt_active.demo.collection import demo_collection
-
-        self.demo = demo_collection(seed=7, queries=60)
-        runs = dict(self.demo.runs)
-        for number, name in enumerate(("production", "candidate", "production")):
-            lower = (runs[name]["docno"].str[-1].astype(int) + number) % 4
-            runs[f"other{number}"] = runs[name].assign(score=runs[name]["score"] - lower)
-        self.pools = {}
-        for rankers, model in ((1, OrderedLogitGrades(3)), (2, OrderedLogitGrades(3)), (5, PriorGrades(3))):
-            model.fit(self.demo.past_run, self.demo.past_qrels)
-            self.pools[rankers] = (Runs(**dict(list(runs.items())[:rankers]), depth=20) >> model)(self.demo.topics)
-
-    def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        return self.demo.judge(pairs[["qid", "docno"]])
+    runs, found = dict(demo.runs), {}
+    for number, name in enumerate(("production", "candidate", "production")):
+        lower = (runs[name]["docno"].str[-1].astype(int) + number) % 4
+        runs[f"other{number}"] = runs[name].assign(score=runs[name]["score"] - lower)
+    for rankers, model in ((1, OrderedLogitGrades(3)), (2, OrderedLogitGrades(3)), (5, PriorGrades(3))):
+        model.fit(demo.past_run, demo.past_qrels)
+        found[rankers] = (Runs(**dict(list(runs.items())[:rankers]), depth=20) >> model)(demo.topics)
+    return found
 
 
-def plans(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+def plans(demo: Any, pools: dict[int, pd.DataFrame]) -> Made:
     from pt_active import Plan, UnitCost
 
     def made(name: str, rankers: int, measure: str, per_query: float = 0, **how: Any) -> tuple[str, Any, pd.DataFrame]:
-        how = {"budget": 300, "seed": 3} | how
-        plan = Plan.create(world.pools[rankers], world.demo.topics, measure, UnitCost(per_query), **how)
-        return f"{name} {rankers} {measure} +{per_query}", plan, world.judge(plan.assessments)
+        plan = Plan.create(pools[rankers], None, measure, UnitCost(per_query), **({"budget": 300, "seed": 3} | how))
+        return f"{name} {rankers} {measure} +{per_query}", plan, demo.judge(plan.assessments)
 
-    for rankers in (1, 2, 5):
+    for rankers in pools:
         for measure, design, per_query in DOCUMENTS:
             yield made(design, rankers, measure, per_query, design=design)
         for measure in ("DCG@10", "ERR@10", "nDCG@10", "AP"):
@@ -105,11 +99,11 @@ def plans(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
             yield made("usual", rankers, measure, 3)
     yield made("twice", 2, "DCG@10", replace=True)
     yield made("optimal", 2, "ERR@10", level="query", design="optimal", defensive=0.01)
-    yield made("census", 2, "nDCG@10", level="document", budget=0.98 * len(world.pools[2]))
+    yield made("census", 2, "nDCG@10", level="document", budget=0.98 * len(pools[2]))
     for measure, design in (("AP", "surprises"), ("ERR@10", "depth"), ("DCG@10", "successive"), ("DCG@10", "hedged")):
-        first = Plan.create(world.pools[2], world.demo.topics, measure, budget=200, design=design)
+        first = Plan.create(pools[2], None, measure, budget=200, design=design)
         longer = first.extend(150)
-        yield f"longer {design} {measure}", longer, world.judge(pd.concat([first.assessments, longer.assessments]))
+        yield f"longer {design} {measure}", longer, demo.judge(pd.concat([first.assessments, longer.assessments]))
 
 
 def some_answers() -> tuple[Any, pd.DataFrame]:
@@ -125,7 +119,7 @@ def some_answers() -> tuple[Any, pd.DataFrame]:
     return answers, answers.labels(table.drop(columns="score").rename(columns={"people": "score"}))
 
 
-def other_samples(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+def other_samples(demo: Any, pairs: pd.DataFrame) -> Made:
     """Plans of answers, audits and active tests."""
     from pt_active import ActiveTest
     from pt_active.risk import Audit
@@ -135,43 +129,43 @@ def other_samples(world: World) -> Iterator[tuple[str, Any, pd.DataFrame]]:
     for unit in ("answer", "item"):
         plan = answers.plan(90, unit, seed=1)
         yield f"answers by {unit}", plan, labels.merge(plan.assessments[["qid", "docno"]])
-    grades = [f"grade_{g}" for g in range(4)]
-    pairs = world.pools[2][["qid", "docno", *grades]]
-    two = pairs.assign(a=pairs[grades].to_numpy().argmax(axis=1), b=(pairs["grade_0"] < 0.7).astype(int))
+    pairs = pairs[["qid", "docno", *(f"grade_{g}" for g in range(4))]]
+    likely = pairs.filter(like="grade_").to_numpy().argmax(axis=1)
+    two = pairs.assign(a=likely, b=(pairs["grade_0"] < 0.7).astype(int))
     for design, names in (("optimal", "ab"), ("stratified", "a"), ("disagreement", "ab")):
         predictors = {name: name for name in names}
         audit = Audit.create(two, predictors, ZeroOne(), design=design, draws=60, seed=2, defensive=0.1)
-        yield f"audit {design}", audit, world.judge(audit.assessments)
+        yield f"audit {design}", audit, demo.judge(audit.assessments)
     for strategy in ("fixed", "poisson", "single"):
         test = ActiveTest.create(two, None, Squared(), seed=1).next_round(30, drawing=strategy)
-        first = world.judge(test.assessments)
+        first = demo.judge(test.assessments)
         test = test.next_round(30, first, drawing=strategy)
-        yield f"rounds {strategy}", test, pd.concat([first, world.judge(test.assessments)])
+        yield f"rounds {strategy}", test, pd.concat([first, demo.judge(test.assessments)])
 
 
-def grade_models(world: World) -> dict[str, list[str]]:
-    """A digest of what each grade model says."""
+def grade_models(run: pd.DataFrame, qrels: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """What each grade model says."""
     from pt_active import ColdGrades, ForestGrades, JudgeGrades, MixtureGrades, OrderedLogitGrades, PriorGrades
 
-    run, qrels = world.demo.past_run, world.demo.past_qrels
     vote = pd.util.hash_array(qrels["docno"].to_numpy(dtype=object)) % 3 == 0
     judge = qrels.assign(label=np.where(vote, (qrels["label"] + 1) % 4, qrels["label"]))
     judges = MixtureGrades(JudgeGrades(judge, 3), JudgeGrades(judge.iloc[::2], 3))
-    models = [ColdGrades(3), PriorGrades(3), OrderedLogitGrades(3), ForestGrades(3, trees=10), judges]
-    said = {"answers": some_answers()[0].pool}
-    for model in models:
-        said[type(model).__name__] = (model.fit(run, qrels) if hasattr(model, "fit") else model)(run)
-    return {f"grades {name}": [digest(*of.filter(like="grade_").to_numpy().ravel())] for name, of in said.items()}
+    yield "answers", some_answers()[0].pool
+    for model in (ColdGrades(3), PriorGrades(3), OrderedLogitGrades(3), ForestGrades(3, trees=10), judges):
+        yield type(model).__name__, (model.fit(run, qrels) if hasattr(model, "fit") else model)(run)
 
 
-def everything(folder: Path, saved: Path | None) -> dict[str, Any]:
+def everything(folder: Path, saved: Path | None) -> dict[str, list[Any]]:
     """What must agree: ids, digests of the keys drawn, digests of grades, and estimates."""
     from pt_active import Plan
+    from pt_active.demo.collection import demo_collection
 
     warnings.simplefilter("ignore")
-    world = World()
-    found: dict[str, Any] = grade_models(world)
-    for name, sample, qrels in (*plans(world), *other_samples(world)):
+    demo = demo_collection(seed=7, queries=60)
+    made, found = pools(demo), {}
+    for name, table in grade_models(demo.past_run, demo.past_qrels):
+        found[f"grades {name}"] = [digest(*table.filter(like="grade_").to_numpy().ravel())]
+    for name, sample, qrels in (*plans(demo, made), *other_samples(demo, made[2])):
         said = answers(sample, qrels)
         found[name] = [keys_of(sample), *said]
         if isinstance(sample, Plan):
