@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 from pandas.testing import assert_frame_equal
 from samples import wanted
@@ -23,7 +22,6 @@ from pt_active import (
     Runs,
     SamplingDistribution,
     UniformGrades,
-    compare_learners,
 )
 from pt_active.frames import checks
 from pt_active.risk import Audit, GaussianSquared, ZeroOne
@@ -143,21 +141,6 @@ def test_budgets(pool, level):
         refused("budget must be a ", Draw(budget=wrong).transform, design)
 
 
-class Turned(pt.Estimator):
-    def fit(self, *data):
-        return self
-
-    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        return inp.assign(score=-np.arange(len(inp)))
-
-
-def test_a_class_is_a_function_without_arguments():
-    learners = {"x": Turned(), "y": Turned}
-    found = compare_learners(learners, KEYS, LABELS, "nDCG@5", folds=3, progress=False)
-    assert found.difference == 0
-    refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
-
-
 def audited(loss, cost=None, **columns):
     Audit.create(FRAME.assign(**columns), BOTH, loss, budget=20, cost=cost)
 
@@ -175,6 +158,7 @@ NEGATIVE = "for document 'd0' of query 'q0'; got -1.0"
         (lambda _: audited(ZeroOne(slice="long"), long=2.5), "got 2.5 for document 'd0'"),
         (lambda _: audited(ZeroOne(), ColumnCost(), doc_cost=-1.0), "must be positive; 50 costs"),
         (lambda its: its.audit.export("judge-me", format=["csv"]), "format must be one of"),
+        (lambda its: its.test.estimate(its.of_test).confidence_interval("high"), "level must be a number, got 'high'"),
         (lambda its: its.plan.with_rankers(late=3), "run 'late' must be a pandas DataFrame, got 3"),
         (lambda its: its.plan.rank(its.of_plan, correction=[]), "unknown correction []"),
         (lambda _: MixtureGrades([UniformGrades(2)]), "transformer, got [UniformGrades(2)]"),

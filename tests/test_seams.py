@@ -30,16 +30,14 @@ from pt_active.judging.tools.registry import TOOLS, Tool
 from pt_active.judging.worklist import Worklist
 from pt_active.relevance import costs, losses, measures
 from pt_active.relevance.grades import learned
-from pt_active.relevance.grades.models import GradeModel, PriorGrades
+from pt_active.relevance.grades.models import GradeModel
 from pt_active.sampling import designs
 
 QUERIES = 40
 
-Set = Callable[[dict[str, Any], str, Any], None]
-
 
 @pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch) -> Set:
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any], str, Any], None]:
     """Adds an entry to a registry for one test."""
     return monkeypatch.setitem
 
@@ -262,27 +260,16 @@ class _Falling(GradeModel):
         return np.tile(chance / chance.sum(), (len(frame), 1))
 
 
-class _Prior(PriorGrades):
-    """`PriorGrades` by another name, which learns from labels."""
-
-
 def test_a_grade_model(demo, labels, tmp_path, register):
     register(learned.GRADES, "falling", _Falling)
-    register(learned.GRADES, "other-prior", _Prior)
-    files = {"qrels": labels.assign(q0=0)[["qid", "q0", "docno", "label"]]}
     for name, run in demo.runs.items():
         run = run[run["qid"].isin(labels["qid"])].assign(q0="Q0", tag="tag")
-        files[name] = run[["qid", "q0", "docno", "rank", "score", "tag"]]
-    for name, table in files.items():
-        table.to_csv(tmp_path / name, sep=" ", header=False, index=False)
+        columns = ["qid", "q0", "docno", "rank", "score", "tag"]
+        run[columns].to_csv(tmp_path / name, sep=" ", header=False, index=False)
     first, second = (tmp_path / name for name in demo.runs)
     asked = ["plan", "--run", f"a={first}", "--run", f"b={second}", "--measure", "DCG@10", "--budget", "200"]
-    falling = keyed(tmp_path, grades="falling")
-    lacking = said(*asked, "--out", tmp_path / "x", "--project", falling, code=2)
-    assert "grades falling need --max-grade" in lacking
-    training, made = ["--train-run", first, "--train-qrels", tmp_path / "qrels"], {}
-    for name, more in (("falling", ["--max-grade", "3"]), ("other-prior", training), ("prior", training)):
-        said(*asked, "--out", tmp_path / f"plan {name}", *more, "--project", keyed(tmp_path, grades=name))
-        made[name] = Plan.load(tmp_path / f"plan {name}").tables.pool.grades
-    np.testing.assert_allclose(made["falling"], np.tile(np.array([8, 4, 2, 1]) / 15, (len(made["falling"]), 1)))
-    np.testing.assert_array_equal(made["other-prior"], made["prior"])
+    asked += ["--project", keyed(tmp_path, grades="falling"), "--out", tmp_path / "plan"]
+    assert "grades falling need --max-grade" in said(*asked, code=2)
+    said(*asked, "--max-grade", "3")
+    made = Plan.load(tmp_path / "plan").tables.pool.grades
+    np.testing.assert_allclose(made, np.tile(np.array([8, 4, 2, 1]) / 15, (len(made), 1)))
