@@ -126,7 +126,7 @@ successive sampling: the inclusion of uniform clocks [test_laws]
 successive sampling: uniform clocks [test_laws]
     rng.exponential(size=shape) => rng.random(shape)
 depth draw: documents of a query apart [test_two_phase]
-    numbers[query] < design.chance(query) => rng.random(len(query)) < design.chance(query)
+    number[query] < design.chance(query) => rng.random(len(query)) < design.chance(query)
 successive draws: chance at the planned threshold, not where drawing ended [test_successive]
     law.inclusion(rate * threshold) => law.inclusion(rate)
 successive draws: threshold of the last drawn [test_successive]
@@ -282,9 +282,9 @@ documents: lines weighted by the root of the chance [test_document_estimators]
 cascade steps: each from the beginning [test_document_design]
     before[s] = after => before[s] = before[s]
 extended plans: to the new budget alone [test_extension]
-    budget, prices, before = last.budget + more, => budget, prices, before = more,
+    budget, prices = made.limit + more, => budget, prices = more,
 extended depths: numbers of queries are drawn afresh [test_extension]
-    np.where(chance <= number, chance, 0.0) => 0.0
+    np.where(chance <= before.priority, chance, 0.0) => 0.0
 cut order: labels after the gap count [test_extension]
     np.logical_and.accumulate(has_label[self.order]).sum() => has_label[self.order].sum()
 documents: caution is added to what labels show [test_document_estimators]

@@ -42,7 +42,7 @@ def looked(population: Everyone, size: int, seed: int) -> Iterator[dict[str, flo
     rng = np.random.default_rng((size, seed))
     graded, topics, _ = population.drawn(rng.integers(len(population.clusters), size=size))
     plan = Plan.create(graded.drop(columns="label"), topics, MEASURE, budget=1e9, level="document", seed=seed)
-    listed = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(graded[["qid", "docno", "label"]])
+    listed = in_drawing_order(plan.tables)[["qid", "docno"]].merge(graded[["qid", "docno", "label"]])
     for labels in np.unique(np.geomspace(FIRST, len(listed), LOOKS).astype(int)):
         state = plan.status(listed.head(labels), queries="new")
         assert isinstance(state, Status)

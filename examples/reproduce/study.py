@@ -104,7 +104,7 @@ def until_known(pair: Pair, seed: int) -> dict[str, object]:
     """Judge one document after the other, with a look after each, until a winner is proved or the budget is spent."""
     plan = Plan.create(pair.graded, pair.topics, MEASURE, budget=MOST, level="document", seed=seed)
     with tempfile.TemporaryDirectory() as folder:
-        worklist = plan.export(Path(folder) / "judge-me.csv", format="csv", order="drawn")
+        worklist = plan.export(Path(folder) / "judge-me.csv", format="csv")
         labels = pair.labels(pd.read_csv(worklist, dtype={"qid": str, "docno": str}))
     state = plan.status(labels)  # a verdict stays, so the state of all labels knows at which of them it fell
     judged = len(labels) if state.resolved_at is None else int(state.resolved_at)

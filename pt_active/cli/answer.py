@@ -89,7 +89,7 @@ def given_words(**values: object) -> list[str]:
 def next_look(plan: Plan, folder: Path, worklist: Path, project: Path | None = None) -> str:
     """The hint with the command that says what the labels of a worklist tell."""
     manifest = plan.tables.manifest
-    earlier = [EARLIER] if manifest.id != manifest.origin else []
+    earlier = [EARLIER] if manifest.extended else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
     told = f"{EARLIER} stands for the files with the earlier labels.\n" if earlier else ""
     line = command_line("status", folder, *earlier, worklist, *margin, project=project)
@@ -100,9 +100,3 @@ def rounded_up(budget: float) -> str:
     """A budget rounded up to three significant digits, or to a whole number if that is less."""
     step = 10.0 ** (np.floor(np.log10(budget)) - 2)
     return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"
-
-
-def extended_from(plan: Plan) -> float:
-    """The sum to which an extension of a plan adds its budget."""
-    tables = plan.tables
-    return tables.documents.budget if tables.documents else tables.manifest.limit

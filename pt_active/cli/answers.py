@@ -16,7 +16,6 @@ from pt_active.cli.answer import (
     beside,
     check_new,
     command_line,
-    extended_from,
     extension,
     given_words,
     kept_at,
@@ -181,7 +180,7 @@ def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str
         return "That was the last planned look."
     if state.holds_for_new and not np.isfinite(state.needed):
         return "Plan again with more queries."
-    lacking, least = state.needed - extended_from(plan), 0.0
+    lacking, least = state.needed - plan.tables.manifest.limit, 0.0
     if plan.tables.documents and not has_order(plan.tables):
         least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
     budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from pt_active.cli.answer import Answer, check_new, command_line, extended_from, extension, kept_at, rounded_up
+from pt_active.cli.answer import Answer, check_new, command_line, extension, kept_at, rounded_up
 from pt_active.cli.audit import audit_of
 from pt_active.cli.files import PoolFiles, named_files, texts_for
 from pt_active.cli.options import JudgingCosts, LabelFiles, Meant, OutFolder, Seed, flag, word
@@ -202,7 +202,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, project: Path | None) -
     """The hint with what a plan lacks: an extension, or another plan where it cannot be extended."""
     arguments = plan.tables.manifest.arguments
     [row] = table[(table["level"] == arguments.level) & (table["design"] == arguments.design)].to_dict("records")
-    lacking = row["budget"] - extended_from(plan)
+    lacking = row["budget"] - plan.tables.manifest.limit
     if lacking <= 0:
         return "The plan's own budget is enough."
     lack = f"The plan's budget is {amount(lacking)}{arguments.unit} short of it"

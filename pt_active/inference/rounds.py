@@ -37,7 +37,6 @@ class DrawnDocuments:
     sample: TwoPhase  # Which documents were drawn, and how
     grades: np.ndarray  # float64[N, G+1], ``P(y = g)`` under the grade model
     expected: float  # The variance that the grade model expects of the estimate
-    budget: float  # What they may cost
 
     @property
     def certain(self) -> bool:
@@ -81,7 +80,7 @@ def drawn_by(
     """
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
-    return DrawnDocuments(sample, pool.grades, expected_variance(pool.seen, design, sizes.gain), budget)
+    return DrawnDocuments(sample, pool.grades, expected_variance(pool.seen, design, sizes.gain))
 
 
 def estimate_documents(

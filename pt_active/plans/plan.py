@@ -288,26 +288,22 @@ class Plan(Kept[PlanTables]):
         """
         return self._of(with_rankers(self.tables, self.measure, runs))
 
-    def export(
-        self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None
-    ) -> Path:
-        """Write what people are to judge, with the labels that are known, to a file for people or a tool.
+    def export(self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None) -> Path:
+        """Write what people are to judge to a file for people or a tool, in the order of the plan if it has one.
 
         Args:
             path: A new file.
             format: A name in `worklists.FORMATS`, such as ``csv``.
             qrels: Labels that are known already; they are filled in.
-            order: ``"drawn"``, the order of the plan, or ``"sorted"``, by qid and docno. By default ``"drawn"``, if the
-                plan has an order.
 
         Returns:
             The path.
 
         Raises:
             FileExistsError: If the file exists.
-            ValueError: If the format or the order is unknown, the labels are malformed, or the plan has no order.
+            ValueError: If the format is unknown, or the labels are malformed.
         """
-        wanted = in_drawing_order(self.tables, order)
+        wanted = in_drawing_order(self.tables)
         if qrels is not None:
             wanted = wanted.merge(checked_qrels(as_qrels(qrels)), how="left", on=["qid", "docno"])
         worklists.write_assessments(wanted, path, format)
@@ -598,9 +594,8 @@ class Plan(Kept[PlanTables]):
     def __str__(self) -> str:
         tables, pool, made = self.tables, self.tables.pool, self.tables.manifest
         counts, arguments, cut, unit = made.counts, made.arguments, made.cut, made.arguments.unit
-        names, longer, drawn = pool.names, made.id != made.origin, tables.documents
-        again = f" in extension {len(made.extensions)}" if made.extensions and not cut else ""
-        documents = how_many("more document" if drawn and longer and not cut else "document", counts.assessments)
+        names, longer, drawn = pool.names, made.extended and not cut, tables.documents
+        documents = how_many("more document" if longer else "document", counts.assessments)
         queries = how_many("query", tables.assessments["qid"].nunique())
         repeated = f"{how_many('draw', counts.draws)}, " if arguments.replace else ""
         kind = "census" if made.census else f"{repeated}design: {arguments.design}"
@@ -610,7 +605,7 @@ class Plan(Kept[PlanTables]):
         rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
         lines = [
             f"Plan for {tables.named()} of {rankers}",
-            f"judge     {documents} of {queries}{again} ({kind})",
+            f"judge     {documents} of {queries} ({kind})",
             f"cost      {made.spent:.6g} of {made.pool_cost:.6g}{unit} for {whole}{traffic}{opening}",
         ]
         seen = np.isfinite(pool.document_cost)
@@ -618,7 +613,7 @@ class Plan(Kept[PlanTables]):
             lines.append(f"saved     {useless} of {how_many('document', int(seen.sum()))} cannot change the result")
         if cut:
             lines.append(f"cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged")
-        if made.choice and not (made.census or cut or longer):
+        if made.choice and not (made.census or cut or made.extended):
             lines.append(f"chosen    {made.choice}")
         if self.caution:
             lines.append(f"caution   {self.caution}")

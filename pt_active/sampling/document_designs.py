@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -79,8 +79,8 @@ class Sizing:
 
         Beside differences, they also suit the influence on single rankers, as far as that costs little.
         """
-        both = influence if singles is None else self._both(influence, singles)
-        return DocumentSizes(*self._sized(both), self.errors * influence)
+        planned = influence if singles is None else self._with_singles(influence, singles)
+        return DocumentSizes(*self._sized(planned), self.errors * influence)
 
     def _sized(self, influence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Documents in the order of the keys, or the most influential first without keys, and sizes, float64[N]."""
@@ -97,27 +97,23 @@ class Sizing:
             size[order] = (1 - RANGE_SHARE) * by_model / by_model.sum() + RANGE_SHARE * by_range / by_range.sum()
         return order, size
 
-    def _both(self, pairs: np.ndarray, singles: np.ndarray) -> np.ndarray:
-        """The influence on differences plus the largest share of that on single rankers that is not too dear."""
+    def _with_singles(self, pairs: np.ndarray, singles: np.ndarray) -> np.ndarray:
+        """The influence on differences plus the largest share of that on single rankers that is not too dear.
+
+        That share is found in every n-th query, and is at most one that makes both equal.
+        """
         g, h = self.errors @ pairs, self.errors @ singles
         if not (g > 0 and h > 0):
             return pairs if g > 0 else singles
-        weight = self._weight_of_singles(pairs, singles, g / h)
-        return pairs + weight * singles if weight > 0 else pairs
-
-    def _weight_of_singles(self, pairs: np.ndarray, singles: np.ndarray, equal: float) -> float:
-        """The largest weight of single rankers that is not too dear in every n-th query, up to one that is equal."""
-        documents = np.flatnonzero(self.pool.query % -(-len(self.pool.weight) // _SUBSAMPLE) == 0)
-        errors, cost, keys = self.errors[documents], self.cost[documents], [key[documents] for key in self.keys]
-        some = replace(self, errors=errors, pool=self.pool.among(documents), cost=cost, keys=keys)
-        pairs, singles = pairs[documents], singles[documents]
-        spend = _USUAL_SHARE * float(cost[errors * (pairs + singles) > 0].sum())
-        if not (errors @ pairs > 0 and np.isfinite(spend)):  # documents of later rankers have no cost
-            return 0.0
-        most = (1 + SINGLES_LOSS[self.pool.form.family]) * some._variance(pairs, pairs, spend)
-        weights = equal * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
-        cheap = bisect_left(weights, True, key=lambda w: some._variance(pairs + w * singles, pairs, spend) <= most)
-        return float(weights[cheap]) if cheap < len(weights) else 0.0
+        sampled = self.pool.query % -(-len(self.pool.weight) // _SUBSAMPLE) == 0
+        some, alone = pairs * sampled, singles * sampled
+        spend = _USUAL_SHARE * float(self.cost[self.errors * (some + alone) > 0].sum())
+        if not (self.errors @ some > 0 and np.isfinite(spend)):  # documents of later rankers have no cost
+            return pairs
+        most = (1 + SINGLES_LOSS[self.pool.form.family]) * self._variance(some, some, spend)
+        weights = g / h * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
+        cheap = bisect_left(weights, True, key=lambda w: self._variance(some + w * alone, some, spend) <= most)
+        return pairs + weights[cheap] * singles if cheap < len(weights) else pairs
 
     def _variance(self, planned: np.ndarray, asked: np.ndarray, budget: float) -> float:
         """``Σ g (1/ψ − 1)`` of what is asked, with the probabilities that suit what was planned for."""

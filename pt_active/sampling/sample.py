@@ -181,7 +181,8 @@ class TwoPhase:
     """Documents that were drawn in two phases."""
 
     design: DocumentDesign  # The design that they were drawn from
-    queries: Sample  # The queries that were opened, with their Π given what the documents of the other queries cost
+    # float64[m], Π of the queries that were opened, given what the documents of the others cost, 0 for the others
+    opening: np.ndarray
     drawn: np.ndarray  # bool[N], which documents are to be judged
     spent: float  # What judging the drawn documents costs
     # float64[N], by which documents come one after the other, smallest first; from the top, the numbers of queries
@@ -191,13 +192,6 @@ class TwoPhase:
         """What was drawn of some documents, in increasing order."""
         priority = None if self.priority is None else self.priority[documents]
         return replace(self, design=self.design.among(documents), drawn=self.drawn[documents], priority=priority)
-
-    @property
-    def opening(self) -> np.ndarray:
-        """float64[m], Π of the queries that were opened, 0 for the others."""
-        opening = np.zeros_like(self.design.opening)
-        opening[self.queries.rows] = self.queries.expected
-        return opening
 
     def chance(self, query: np.ndarray) -> np.ndarray:
         """``Π π`` of the documents in opened queries, 0 for the others, float64[N]."""

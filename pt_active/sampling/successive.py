@@ -10,7 +10,7 @@ import numpy as np
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, opened, within_budget
 from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.draws import pays_for_all
-from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, TwoPhase
 
 _TOLERANCE = 1e-13  # A threshold is known to this, and to this share of it
 
@@ -113,7 +113,7 @@ class Succession:
         design, drawn = at(self.design, threshold), self.priority < threshold
         count = int(drawn.sum())
         spent = float(self.spent[count - 1]) if count else 0.0
-        return TwoPhase(design, Sample.once(design.opening), drawn, spent, self.priority)
+        return TwoPhase(design, design.opening, drawn, spent, self.priority)
 
     def parts(self, budget: float, number: int) -> list[TwoPhase]:
         """What equal shares of a budget pay for: one of them, two, and so on up to all."""

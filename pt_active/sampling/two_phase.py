@@ -8,7 +8,7 @@ import numpy as np
 
 from pt_active.sampling.chances import UNIFORM, within_budget
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, TwoPhase
 from pt_active.sampling.successive import Succession, priorities_of
 
 _ROUNDING = 1e-9  # Share of an excess below which a difference of costs is rounding
@@ -30,33 +30,31 @@ def draw_documents(
     The clock, float64[N], is that of documents that come one after the other; it is drawn if left out.
     """
     if design.nested:
-        nothing = replace(design, opening=np.zeros(prices.queries))
-        none = np.zeros(len(design.inclusion), dtype=bool)
-        return deeper(TwoPhase(nothing, Sample.once(nothing.opening), none, 0.0), nothing, design, prices, budget, rng)
+        return from_the_top(design, prices, budget, rng)
     clock = rng.exponential(size=len(design.inclusion)) if clock is None else clock
     return Succession(design, priorities_of(design, clock), prices).drawn_to(budget)
 
 
-def deeper(
-    before: TwoPhase,
-    planned: DocumentDesign,
+def from_the_top(
     design: DocumentDesign,
     prices: Costs,
     budget: float,
     rng: np.random.Generator,
+    before: TwoPhase | None = None,
+    planned: DocumentDesign | None = None,
 ) -> TwoPhase:
-    """Go on from a sample from the top, by the larger probabilities of another design, to a larger budget in all.
+    """Draw the depth of each query, or go on from a sample to larger probabilities and a larger budget in all.
 
     The number of each query is drawn again among those with which the sample before would have been the same. What
     exceeds the budget is cut off from one query, or from several, but not from what was drawn before.
 
     Args:
-        before: The sample that goes on; it has no documents at first.
-        planned: The design of that sample before it met its budget.
-        design: The design of the larger one.
+        design: The design, of the larger sample if there is one before.
         prices: What documents cost.
         budget: Of both together.
         rng: Source of randomness.
+        before: The sample that goes on.
+        planned: The design of that sample before it met its budget.
     """
     dearest = prices.overhead + float(prices.sums(design.order, prices.cost[design.order]).max())
     if not within_budget(np.array(dearest), budget):
@@ -65,18 +63,19 @@ def deeper(
             "raise the budget, or cut the ranking depth"
         )
     query, low, high = prices.every, np.zeros(prices.queries), np.ones(prices.queries)
-    if before.priority is not None:
-        chance, number = planned.chance(query), before.priority
-        np.maximum.at(low, query, np.where(chance <= number, chance, 0.0))
-        np.minimum.at(high, query, np.where(chance > number, chance, 1.0))
-    numbers = depth_numbers(design, prices, rng, low, high)
-    drawn = numbers[query] < design.chance(query)
+    judged = np.zeros(len(query), dtype=bool)
+    if before is not None and planned is not None:
+        chance, judged = planned.chance(query), before.drawn
+        np.maximum.at(low, query, np.where(chance <= before.priority, chance, 0.0))
+        np.minimum.at(high, query, np.where(chance > before.priority, chance, 1.0))
+    number = depth_numbers(design, prices, rng, low, high)
+    drawn = number[query] < design.chance(query)
     excess = float(prices.spent(drawn).sum()) - budget
     if not within_budget(np.array(budget + excess), budget):
-        kept, drawn = cut_to_budget(design, prices, before.drawn, drawn, excess, rng)
+        kept, drawn = cut_to_budget(design, prices, judged, drawn, excess, rng)
         design = replace(design, inclusion=design.inclusion * kept)
-    opened = Sample.once(np.where(numbers < design.opening, design.opening, 0.0))
-    return TwoPhase(design, opened, drawn, float(prices.spent(drawn).sum()), numbers[query])
+    opening = np.where(number < design.opening, design.opening, 0.0)
+    return TwoPhase(design, opening, drawn, float(prices.spent(drawn).sum()), number[query])
 
 
 def depth_numbers(
@@ -84,32 +83,25 @@ def depth_numbers(
 ) -> np.ndarray:
     """Uniform numbers between bounds, float64[m] each, at a nearly fixed cost.
 
-    A document is judged if its ``Π π`` is above the number of its query.
+    A document is judged if its ``Π π`` is above the number of its query. The range of each number falls into parts in
+    which the same documents are judged.
     """
     from pt_active.sampling._kernels import even_parts
 
-    owner, end, length, cost = _parts(design, prices, low, high)
-    key = rng.integers(0, np.iinfo(np.uint64).max, prices.queries, dtype=np.uint64, endpoint=True)
-    chosen = even_parts(np.searchsorted(owner, np.arange(prices.queries + 1)), length, cost, key)
-    return np.asarray(end[chosen] - (1 - rng.random(len(chosen))) * length[chosen])
-
-
-def _parts(design: DocumentDesign, prices: Costs, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Parts of the range of each query's number in which the same documents are judged: query, end, length.
-
-    The last number of a part, float64[P], is what the query costs in it.
-    """
     query, m, price = prices.query(design.order), prices.queries, prices.of(design.order)
     deep = np.cumsum(price)
     deep -= (deep - price)[np.searchsorted(query, query)]
     # From the deepest document of each query to the top, and last the part in which nothing is judged.
     owner, end = np.r_[query, np.arange(m)], np.r_[design.chance(prices.every)[design.order], np.ones(m)]
     place = np.lexsort([np.r_[-np.arange(len(query)), np.ones(m)], owner])
-    owner, total = owner[place], np.r_[deep, np.zeros(m)][place]
+    owner, cost = owner[place], np.r_[deep, np.zeros(m)][place]
     end = np.clip(end[place], low[owner], high[owner])
     kept = _lengths(owner, end, low) > _SAME * end  # documents that are equally probable but for rounding share a part
-    owner, end, total = owner[kept], end[kept], total[kept]
-    return owner, end, _lengths(owner, end, low), total
+    owner, end, cost = owner[kept], end[kept], cost[kept]
+    length = _lengths(owner, end, low)
+    key = rng.integers(0, np.iinfo(np.uint64).max, m, dtype=np.uint64, endpoint=True)
+    chosen = even_parts(np.searchsorted(owner, np.arange(m + 1)), length, cost, key)
+    return np.asarray(end[chosen] - (1 - rng.random(len(chosen))) * length[chosen])
 
 
 def _lengths(owner: np.ndarray, end: np.ndarray, low: np.ndarray) -> np.ndarray:
@@ -176,8 +168,6 @@ def parts_by_queries(sample: TwoPhase, prices: Costs, number: int, rng: np.rando
     for share in np.arange(1, number) / number:
         drawn = sample.drawn & (place < share)[prices.every]
         design = replace(sample.design, opening=sample.design.opening * share)
-        queries = Sample.once(np.where(place < share, sample.opening * share, 0.0))
-        parts.append(
-            replace(sample, design=design, queries=queries, drawn=drawn, spent=float(cost[place < share].sum()))
-        )
+        opening, spent = np.where(place < share, sample.opening * share, 0.0), float(cost[place < share].sum())
+        parts.append(replace(sample, design=design, opening=opening, drawn=drawn, spent=spent))
     return [*parts, sample]

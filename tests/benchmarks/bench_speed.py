@@ -139,7 +139,7 @@ def of_status(queries: int) -> tuple[str, str, float, float]:
     runs, qrels = track(2, queries, 12, 12)
     graded = (Runs(**runs) >> ScoreGrades())(pd.DataFrame({"qid": qrels["qid"].unique()}))
     plan = Plan.create(graded, None, "DCG@10", budget=0.9 * queries * 10, level="query")
-    labels = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(qrels, how="left")
+    labels = in_drawing_order(plan.tables)[["qid", "docno"]].merge(qrels, how="left")
     plan.status(labels.head(1000))
     ours, theirs = timed(lambda: plan.status(labels)), timed(lambda: labels.merge(labels, on=["qid", "docno"]))
     return f"status at any time, {queries:,} queries, {len(labels):,} labels", "merging the labels", ours, theirs

@@ -68,7 +68,7 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
     proposed = shlex.split(run(*asked, "0.05").splitlines()[-1])
     assert proposed[:5] == ["pt-active", "plan", "--extend", "plan", "--budget"]
     run(*proposed[1:])
-    assert Plan.load("plan-more").manifest["documents"]["budget"] == 60 + float(proposed[5])
+    assert Plan.load("plan-more").manifest["limit"] == 60 + float(proposed[5])
     keyed(design="depth")
     run("plan", *RUNS, *TRAINING, *PILOT, "--measure", "DCG@5", "--out", "depth")
     said = run("budget", "depth", "--width", "0.05")

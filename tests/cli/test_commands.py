@@ -23,7 +23,7 @@ BOTH, BLIND = " ".join(RUNS), " ".join(COLD)
 ANSWERED = [
     (f"init {BOTH} {BLIND} --project new.toml", 0, "file plan report measure max-grade runs findings"),
     (f"plan {BOTH} {BLIND} --measure DCG@5 --budget 30 --out new", 0, "plan rankers spent caution grades arguments"),
-    ("plan --extend plan --budget 30 --out new", 0, "plan rankers spent caution extensions"),
+    ("plan --extend plan --budget 30 --out new", 0, "plan rankers spent caution limit"),
     ("plan --audit --judge judge.qrels --budget 30 --out new", 0, "audit spent arguments"),
     (f"budget {BOTH} {BLIND} --measure DCG@5", 0, "measure rankers queries expected_from notes cost rows grades"),
     ("budget plan part.csv --width 0.5", 0, "measure rankers queries expected_from notes cost rows needed"),

@@ -126,7 +126,7 @@ def test_labels_come_in_bit_by_bit(judged):
     words, lacking = shlex.split(more[1]), data(*strict)["needed"] - 100
     budget = float(words[words.index("--budget") + 1])
     assert lacking <= budget < 1.01 * lacking + 1
-    assert "in extension 1 (design: hedged)" in run(*words[1:])
+    assert "more documents of" in run(*words[1:])
     assert not set(Plan.load("plan-more").assessments.qid) & set(Plan.load("plan").assessments.qid)
     assert exported("plan-more").rstrip().endswith("LABELS plan-more.csv")
     again = data("status", "plan-more", "plan.csv", "plan-more.csv")
@@ -232,7 +232,7 @@ def test_documents_from_plan_to_verdict_with_an_extension(files):
     all_labels = ("status", "p2", "judged.csv", "judged2.csv", "--looks", "end")
     proposed = re.search(r"pt-active plan --extend p2 --budget ([0-9.]+) --out p2-more", run(*all_labels))
     state = data(*all_labels)
-    budget = Plan.load("p2").manifest["documents"]["budget"]
+    budget = Plan.load("p2").manifest["limit"]
     assert float(proposed[1]) == pytest.approx(state["needed"] - budget, rel=1e-2)
     found = state["result"]
     assert (found["level"], found["n_judged"]) == ("document", len(labels) + len(second))

@@ -29,7 +29,7 @@ from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.revealed import RevealedPool
-from pt_active.sampling.sample import Costs, DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, TwoPhase
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
 DIFFERENCE = np.array([1.0, -1.0])
@@ -61,7 +61,7 @@ def all_outcomes(design, indptr):
             drawn = np.zeros(indptr[-1], dtype=bool)
             for came, (_, taken) in zip(opened, combination, strict=True):
                 drawn[taken] = came > 0
-            yield both, group, TwoPhase(design, Sample.once(opened * design.opening), drawn, 0.0)
+            yield both, group, TwoPhase(design, opened * design.opening, drawn, 0.0)
 
 
 def enumerated(pool, design, mean_of, truth, contrast, share=0.0):
@@ -169,7 +169,7 @@ def many_queries(seed, measure, m=2 * FOLDS + 1):
     design = design_of("successive", rng.uniform(0.3, 1, m), inclusion)
     opened = rng.random(m) < 0.8
     drawn = (rng.random(3 * m) < 0.8) & opened[pool.query] & (design.inclusion > 0)
-    sample = TwoPhase(design, Sample.once(opened * design.opening), drawn, 0.0)
+    sample = TwoPhase(design, opened * design.opening, drawn, 0.0)
     return pool, truth, sample, rng.uniform(0, pool.form.values.max(), 3 * m)
 
 
@@ -219,8 +219,8 @@ def test_degrees_of_freedom_and_effective_documents():
     form = rank_form(parse_measure("P@1"), 1, 1)
     pool = DocumentPool(form, np.arange(4), np.ones((1, 3), dtype=np.int32), np.array([0.5, 0.3, 0.2]))
     pi, opening = np.array([0.5, 0.25, 0.8]), np.array([1.0, 0.5, 0.9])
-    design, opened = design_of("successive", opening, pi), Sample.once(opening)
-    sample = TwoPhase(design, opened, np.ones(3, bool), 3.0)
+    design = design_of("successive", opening, pi)
+    sample = TwoPhase(design, opening, np.ones(3, bool), 3.0)
     found = document_estimate(pool, sample, np.full(3, 0.2), np.ones(3), np.ones(1))
     step = 0.8 / pi
     parts = pool.weight**2 * step**2 * ((1 - opening) / opening**2 + (1 - pi) / opening)

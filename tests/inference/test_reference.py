@@ -228,7 +228,7 @@ def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(random_docu
         rows, drawn = design.order[place[draws.row == r]], np.zeros(len(slope), dtype=bool)
         drawn[rows] = True
         opened = np.where(np.bincount(pool.query[rows], minlength=len(pool.weight)) > 0, design.opening, 0.0)
-        sample = TwoPhase(design, Sample.once(opened), drawn, 0.0)
+        sample = TwoPhase(design, opened, drawn, 0.0)
         observed = replays.stands_for.copy()
         observed[rows] = pool.form.values[draws.label[draws.row == r]]
         mean = document_estimate(pool, sample, replays.stands_for, observed, contrast)

@@ -18,7 +18,7 @@ from pt_active.sampling import surprises as drawing
 from pt_active.sampling._surprise_kernels import told_by_labels
 from pt_active.sampling.pools import Variables
 from pt_active.sampling.revealed import RevealedPool, pair_form
-from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import DocumentDesign, TwoPhase
 
 INDPTR = np.array([0, 4, 8])
 RANKS = np.array([[1, 2, 3, 4, 2, 1, 3, 0], [3, 1, 0, 2, 1, 2, 0, 3]], dtype=np.int32)
@@ -38,7 +38,7 @@ def pool_of(measure):
 
 def sample_of(drawn, chance):
     design = DocumentDesign("surprises", np.arange(8), np.ones(2), chance)
-    return TwoPhase(design, Sample.once(np.ones(2)), drawn, float(drawn.sum()))
+    return TwoPhase(design, np.ones(2), drawn, float(drawn.sum()))
 
 
 def told(estimate, pool, drawn, chance, contrast):

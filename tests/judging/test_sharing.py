@@ -59,7 +59,7 @@ def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan
     done = pairs[: sum(sizes[:2])]
     status = plan.status(demo.judge(plan.assessments).set_index(["qid", "docno"]).loc[done].reset_index())
     assert (status.n_judged, status.left_out) == (len(done), 0)
-    drawn = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].itertuples(index=False, name=None)
+    drawn = in_drawing_order(plan.tables)[["qid", "docno"]].itertuples(index=False, name=None)
     place = {pair: number for number, pair in enumerate(drawn)}
     ends = np.cumsum(sizes)[:-1]
     found = np.array([place[pair] for pair in pairs])

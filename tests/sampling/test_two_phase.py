@@ -14,7 +14,7 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoPhase
-from pt_active.sampling.two_phase import cut_to_budget, deeper, depth_numbers, draw_documents, parts_by_queries
+from pt_active.sampling.two_phase import cut_to_budget, depth_numbers, draw_documents, from_the_top, parts_by_queries
 
 DRAWS = 500
 
@@ -105,7 +105,7 @@ def test_a_sample_goes_deeper_with_exact_chances():
     weights = np.empty((draws, 2, len(size)))
     for weight in weights:
         before = draw_documents(few, prices, 10.0, rng)
-        after = deeper(before, few, more, prices, 16.0, rng)
+        after = from_the_top(more, prices, 16.0, rng, before, few)
         assert (after.drawn >= before.drawn).all()
         weight[:] = weights_of(before, prices, 10.0), weights_of(after, prices, 16.0)
     assert (np.abs(weights.mean(axis=0) - 1) < 4 * weights.std(axis=0) / np.sqrt(draws)).all()

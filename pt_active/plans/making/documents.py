@@ -23,7 +23,7 @@ from pt_active.sampling.drawings import RoundSettings, usual_variance
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoPhase
 from pt_active.sampling.successive import at, planned_threshold, succession_of
-from pt_active.sampling.two_phase import deeper, draw_documents
+from pt_active.sampling.two_phase import draw_documents, from_the_top
 
 SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_cost", "q_drawing", "q_believed"]
 """Columns that `size_frame` adds to the query columns and ``docno``."""
@@ -112,26 +112,27 @@ def opening_columns(pool: Pool, sample: TwoPhase) -> dict[str, np.ndarray]:
 def extended(tables: PlanTables, more: float) -> PlanTables:
     """A plan that goes on, with the same sizes, to the sum of both budgets."""
     assert tables.documents is not None
-    last, graded = tables.documents, graded_of(tables)
-    budget, prices, before = last.budget + more, graded.prices, last.sample
+    made, graded, before = tables.manifest, graded_of(tables), tables.documents.sample
+    budget, prices = made.limit + more, graded.prices
     if order := succession_of(before, prices):
         planned = at(order.design, planned_threshold(order.design, prices, budget))
         sample = order.drawn_to(budget)
     else:
-        arguments = tables.manifest.arguments
+        arguments, budgets = made.arguments, (made.limit, budget)
         sizes = pool_sizes(graded, document_settings(arguments, tables.pool.names))
-        earlier, planned = (document_design(sizes, arguments.design, prices, each) for each in (last.budget, budget))
+        earlier, planned = (document_design(sizes, arguments.design, prices, limit) for limit in budgets)
         rng = np.random.default_rng([arguments.seed, tables.pool.believed("document"), int(before.drawn.sum())])
-        sample = deeper(before, earlier, planned, prices, budget, rng)
+        sample = from_the_top(planned, prices, budget, rng, before, earlier)
     added = sample.drawn & ~before.drawn
     not_empty(added)
-    drawn = replace(last, sample=sample, expected=expected_of(tables, planned), budget=budget)
-    return with_documents(tables, drawn, added)
+    return with_documents(tables, sample, planned, added, limit=budget)
 
 
-def with_documents(tables: PlanTables, drawn: DrawnDocuments, asked: np.ndarray, **changes: Any) -> PlanTables:
+def with_documents(
+    tables: PlanTables, sample: TwoPhase, planned: DocumentDesign, asked: np.ndarray, **changes: Any
+) -> PlanTables:
     """The plan with another sample, of which people judge some documents, bool[N], and changes of its manifest."""
-    pool, sample = tables.pool, drawn.sample
+    pool, drawn = tables.pool, DrawnDocuments(sample, tables.pool.grades, expected_of(tables, planned))
     queries = tables.queries.assign(**opening_columns(pool, sample))
     assessments = worklist(pool, asked, sample.chance(pool.query_of_document))
     changed = replace(tables, queries=queries, assessments=assessments, documents=drawn)

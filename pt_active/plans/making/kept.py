@@ -28,7 +28,6 @@ from pt_active.inference.rounds import DrawnDocuments
 from pt_active.plans.making.manifest import (
     FORMAT_VERSION,
     Counts,
-    DocumentsEntry,
     Manifest,
     PlanArguments,
     PlanSource,
@@ -39,7 +38,7 @@ from pt_active.plans.making.manifest import (
 )
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, parse_measure
-from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.showing.printed import Printed, plain
 
 MANIFEST = "manifest.json"
@@ -243,6 +242,7 @@ class PlanTables:
         manifest = Manifest(
             arguments=arguments,
             rankers=pool.names,
+            limit=float(arguments.budget or 0),
             pool_cost=float(pool.query_cost.sum()),
             inputs={"pool": digest(source.frame), "topics": None if topics is None else digest(topics)},
             choice=source.choice,
@@ -252,13 +252,13 @@ class PlanTables:
 
     def counted(self, census: bool, **changes: Any) -> Self:
         """The plan with other entries in its manifest, which then counts what was drawn and what that costs."""
-        pool, draws = self.pool, self.queries["q_draws"].to_numpy()
-        entry = None if self.documents is None else DocumentsEntry.of(self.documents)
-        manifest = replace(self.manifest, documents=entry, **changes)
-        spent = entry.spent if entry else pool.query_cost[draws > 0].sum()
+        pool, draws, drawn = self.pool, self.queries["q_draws"].to_numpy(), self.documents
+        spent = drawn.sample.spent if drawn else pool.query_cost[draws > 0].sum()
         sizes = len(self.queries), len(pool.docno), len(pool.names)
         counts = Counts(*sizes, int((draws > 0).sum()), int(draws.sum()), len(self.assessments))
-        return replace(self, manifest=replace(manifest, counts=counts, spent=float(spent), census=census))
+        expected = None if drawn is None else drawn.expected
+        changes |= {"counts": counts, "spent": float(spent), "census": census, "expected_variance": expected}
+        return replace(self, manifest=replace(self.manifest, **changes))
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """The tables on disk: the pool, the queries, what people judge, and which documents were drawn."""
@@ -272,9 +272,9 @@ class PlanTables:
         """The content of the tables that `frames` made, and of the values of the manifest."""
         manifest: Manifest = from_json(Manifest, values)
         pool, drawn = Pool.from_tables(frames["documents"], frames["queries"]), None
-        if entry := manifest.documents:
-            sample = _sample_of(pool, frames["sample"], manifest.arguments.design, entry.spent)
-            drawn = DrawnDocuments(sample, pool.grades, entry.expected_variance, entry.budget)
+        if manifest.expected_variance is not None:
+            sample = _sample_of(pool, frames["sample"], manifest.arguments.design, manifest.spent)
+            drawn = DrawnDocuments(sample, pool.grades, manifest.expected_variance)
         return cls(pool, frames["queries"], frames["assessments"], manifest, drawn)
 
 
@@ -294,4 +294,4 @@ def _sample_of(pool: Pool, frame: pd.DataFrame, design: str, spent: float) -> Tw
     planned, opening = (column[name][pool.indptr[:-1]] for name in ("planned_opening", "opening"))
     order = np.argsort(column["place"], kind="stable")[np.count_nonzero(column["place"] < 0) :]
     drawn_from = DocumentDesign(design, order, planned, column["inclusion"], column.get("rate"))
-    return TwoPhase(drawn_from, Sample.once(opening), column["drawn"], spent, column["priority"])
+    return TwoPhase(drawn_from, opening, column["drawn"], spent, column["priority"])

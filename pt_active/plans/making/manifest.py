@@ -11,14 +11,13 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, Self, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-defined]
 
-from pt_active.inference.rounds import DrawnDocuments
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.digits import GRADE_BITS, rounded
 from pt_active.sampling.pools import GradedPool
@@ -115,31 +114,6 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class DocumentsEntry:
-    """The record of drawn documents."""
-
-    budget: float  # with all extensions
-    spent: float
-    assessments: int  # the number of documents
-    expected_variance: float  # of the estimate, under the grade model
-
-    @classmethod
-    def of(cls, drawn: DrawnDocuments) -> Self:
-        """The record of documents."""
-        return cls(drawn.budget, drawn.sample.spent, int(drawn.sample.drawn.sum()), drawn.expected)
-
-
-@dataclass(frozen=True)
-class ExtensionEntry:
-    """The record of an extension of a plan of queries: its budget, its cost, and what it added."""
-
-    budget: float
-    spent: float
-    queries: int
-    assessments: int
-
-
-@dataclass(frozen=True)
 class Cut:
     """How far a plan was cut to what is judged: to the first ``to`` of ``of`` queries or documents (``unit``)."""
 
@@ -156,11 +130,11 @@ class Manifest(Provenance):
     rankers: tuple[str, ...] = ()
     census: bool = False  # whether all that matters is judged, so that nothing is left to chance
     counts: Counts = Counts()
+    limit: float  # the budget with those of all extensions; 0 with a number of draws
     spent: float = 0.0
     pool_cost: float  # of judging the whole pool
     inputs: dict[str, str | None] = field(default_factory=dict)  # frame that it was made from → digest
-    documents: DocumentsEntry | None = None  # None if queries were drawn
-    extensions: tuple[ExtensionEntry, ...] = ()  # of a plan of queries
+    expected_variance: float | None = None  # of an estimate from drawn documents, under the grade model
     later_rankers: tuple[str, ...] = ()  # added after the sample was drawn
     strangers: dict[str, float] = field(default_factory=dict)  # later ranker → share of its documents outside the pool
     cut: Cut | None = None
@@ -178,15 +152,12 @@ class Manifest(Provenance):
     @property
     def id(self) -> str:
         """The origin; of an extension, 16 hexadecimal digits of it and of the whole budget."""
-        budget = self.limit if self.documents is None else self.documents.budget
-        if budget == float(self.arguments.budget or 0):
-            return self.origin
-        return _short({"origin": self.origin, "steps": [budget]})
+        return _short({"origin": self.origin, "steps": [self.limit]}) if self.extended else self.origin
 
     @property
-    def limit(self) -> float:
-        """What a plan of queries may spend with its extensions."""
-        return float(self.arguments.budget or 0) + sum(each.budget for each in self.extensions)
+    def extended(self) -> bool:
+        """Whether more was drawn than the plan was made for."""
+        return self.limit != float(self.arguments.budget or 0)
 
 
 def _short(values: dict[str, Any]) -> str:

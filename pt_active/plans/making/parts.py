@@ -19,7 +19,7 @@ _STAGE = 1_000_003
 def in_parts(tables: PlanTables) -> bool:
     """Whether the documents of a plan come in parts, after each of which one may look."""
     made, drawn = tables.manifest, tables.documents
-    changed = made.cut or made.later_rankers or made.id != made.origin
+    changed = made.cut or made.later_rankers or made.extended
     return drawn is not None and not changed and drawn.sample.design.drawing != SUCCESSIVE
 
 
@@ -32,7 +32,7 @@ def parts_of_plan(tables: PlanTables) -> list[TwoPhase]:
     assert tables.documents is not None
     made, prices, sample = tables.manifest, graded_of(tables).prices, tables.documents.sample
     if order := succession_of(sample, prices):
-        return order.parts(tables.documents.budget, PLANNED_LOOKS)
+        return order.parts(made.limit, PLANNED_LOOKS)
     rng = np.random.default_rng([made.arguments.seed, _STAGE, int(made.drawn or "0", 16)])
     return parts_by_queries(sample, prices, PLANNED_LOOKS, rng)
 

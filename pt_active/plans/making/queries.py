@@ -8,10 +8,10 @@ from dataclasses import replace as replaced
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import shown, within
+from pt_active.frames.checks import within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import ExtensionEntry, PlanArguments, PlanSource
+from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.pool import design_table, worklist
 from pt_active.plans.making.rankers import stored_weights
@@ -23,9 +23,6 @@ from pt_active.showing.rounding import amount
 
 DESIGN = "hedged"
 """The default design."""
-
-ORDERS = ("sorted", "drawn")
-"""Orders in which assessments can be exported: by qid and docno, or as they were drawn, also part by part."""
 
 
 def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
@@ -81,19 +78,10 @@ def has_order(tables: PlanTables) -> bool:
     return not tables.queries["q_priority"].isna().any()
 
 
-def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFrame:
-    """The assessments, for export."""
-    if order is None:
-        order = ORDERS[1] if has_order(tables) or in_parts(tables) else ORDERS[0]
-    if order not in ORDERS:
-        raise ValueError(f"unknown order {shown(order)}; it is one of {', '.join(ORDERS)}")
-    if order == "sorted":
-        return tables.assessments
+def in_drawing_order(tables: PlanTables) -> pd.DataFrame:
+    """The assessments as they come, also part by part; by qid and docno if the plan has no order."""
     if not (has_order(tables) or in_parts(tables)):
-        raise ValueError(
-            f'order="{order}" needs a plan of queries without replacement, or one of documents with '
-            'design="successive"; other documents can only be used as a whole'
-        )
+        return tables.assessments
     places = tables.pool.keys.assign(place=place_of(tables), within=0)
     if tables.documents:
         design = tables.documents.sample.design
@@ -136,9 +124,7 @@ def extended_by_queries(tables: PlanTables, budget: float) -> PlanTables:
         raise ValueError(f"budget {amount(budget)} does not pay for the query that comes next, which costs {dearer}")
     queries = tables.queries.assign(**sample_columns(sample, pool.query_weight))
     assessments = worklist(pool, pool.of_queries(tables.measure, new))
-    entry = ExtensionEntry(budget, float(pool.query_cost[new].sum()), len(new), len(assessments))
-    longer = replaced(tables, queries=queries, assessments=assessments)
-    return longer.counted(sample.census, extensions=(*manifest.extensions, entry))
+    return replaced(tables, queries=queries, assessments=assessments).counted(sample.census, limit=total)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import pandas as pd
 from pt_active.frames.checks import document_of, how_many
 from pt_active.frames.qrels import checked_qrels, drawn_labels, known_labels, warn_of_ignored, whole_labels
 from pt_active.frames.strays import Strays, stray_labels
-from pt_active.plans.making.documents import expected_of, with_documents
+from pt_active.plans.making.documents import with_documents
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
-from pt_active.plans.making.parts import judged_part, part_of
+from pt_active.plans.making.parts import judged_part
 from pt_active.plans.making.pool import worklist
 from pt_active.plans.making.queries import DrawingOrder, place_of, sample_columns
 
@@ -53,23 +53,17 @@ def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
     Raises:
         NothingJudged: If that is nothing, or so little that an estimate would leave out nearly all labels.
     """
-    wanted = wanted_documents(tables)
-    cut, known = (_cut_documents if tables.documents else _cut_queries)(tables, label), wanted & (label >= 0)
+    pool, wanted, place = tables.pool, wanted_documents(tables), place_of(tables)
+    known, lacks = wanted & (label >= 0), wanted & (label < 0)
+    cut = (_cut_documents if tables.documents else _cut_queries)(tables, label)
     used = 0 if cut is None else int((wanted_documents(cut) & known).sum())
     if cut is not None and not used < _MIN_BEFORE_GAP <= known.sum() - used:
         return cut
-    pool, place = tables.pool, place_of(tables)
-    last, lacks = place[known & np.isfinite(place)].max(initial=place.min()), wanted & (label < 0)
-    first_lacks = lacks & (place <= last)
-    if not first_lacks.any():
-        # Nothing was passed over: a part is not judged to its end.
-        part = part_of(tables)
-        first_lacks = lacks & (part == part[lacks].min())
-    rows = np.flatnonzero(first_lacks)
-    first, more = rows[np.argmin(place[rows])], len(rows) - 1
+    first = int(np.argmin(np.where(lacks, place, np.inf)))
+    more = int((lacks & (place <= place[known & np.isfinite(place)].max(initial=-np.inf))).sum()) - 1
     named = document_of(pool.qids[pool.query_of_document[first]], pool.docno[first])
     so_far = "nothing is judged" if cut is None else f"{used} of {how_many('label', int(known.sum()))} are judged"
-    lack = f"and {more:,} more lack" if more else "lacks"
+    lack = f"and {more:,} more lack" if more > 0 else "lacks"
     raise NothingJudged(f"{so_far} so far without a gap: {named} {lack} a label; judge what comes first")
 
 
@@ -85,8 +79,8 @@ def _cut_queries(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
         return None
     queries = tables.queries.assign(**sample_columns(order.first(n), pool.query_weight))
     # An extended plan has kept the list of its new queries alone.
-    whole = tables.manifest.extensions
-    assessments = worklist(pool, pool.of_queries(measure, order.rows[:n])) if whole else tables.assessments
+    extended = tables.manifest.extended
+    assessments = worklist(pool, pool.of_queries(measure, order.rows[:n])) if extended else tables.assessments
     assessments = assessments[assessments["qid"].isin(pool.qids[order.rows[:n]])].reset_index(drop=True)
     before = tables.manifest.cut
     cut = Cut("queries", before.of if before else order.drawn, n)
@@ -103,8 +97,7 @@ def _cut_documents(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
         return None
     before, numbers = tables.manifest.cut, [int(each.drawn.sum()) for each in (whole.sample, sample)]
     cut = Cut("documents", before.of if before else numbers[0], numbers[1])
-    part = replace(whole, sample=sample, expected=expected_of(tables, sample.design))
-    return with_documents(tables, part, sample.drawn, cut=cut)
+    return with_documents(tables, sample, sample.design, sample.drawn, cut=cut)
 
 
 def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:

@@ -12,7 +12,7 @@ from pt_active.plans.making.queries import in_drawing_order
 
 def ordered(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
     """The labels of what a plan asks for, in the order in which its units come."""
-    return in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].merge(labels, on=["qid", "docno"])
+    return in_drawing_order(plan.tables)[["qid", "docno"]].merge(labels, on=["qid", "docno"])
 
 
 def in_order(plan: Plan) -> list[str]:

@@ -301,7 +301,7 @@ def so_far(five, demo):
     def make(labels: int, budget: float):
         how = {"budget": budget, "level": "document", "seed": 1}
         plan = Plan.create(of_rankers(five, APART), None, DCG @ 10, **how)
-        return plan, demo.judge(in_drawing_order(plan.tables, "drawn").head(labels))
+        return plan, demo.judge(in_drawing_order(plan.tables).head(labels))
 
     return make
 

@@ -65,8 +65,6 @@ def test_a_plan_without_an_order_is_refused(graded, labels, tmp_path):
             ask(judged)
     with pytest.raises(ValueError, match=r'missing="nonrelevant"$'):
         again.compare(judged.head(3))
-    with pytest.raises(ValueError, match='order="drawn" needs a plan of queries without replacement'):
-        again.export(tmp_path / "list.csv", "csv", order="drawn")
 
 
 @pytest.mark.parametrize(

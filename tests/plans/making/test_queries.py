@@ -78,12 +78,11 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
     assert two.estimate(judged) == many.estimate(judged)
     with pytest.raises(ValueError, match="have no label"):
         two.compare(judged[judged.qid.isin(two.assessments.qid)])
-    first, second = two.manifest["extensions"]
-    assert (first["budget"], second["budget"]) == (10 * unit, 12 * unit)
-    assert second["queries"] == two.assessments.qid.nunique() == len(two.sample) - len(one.sample)
-    assert second["assessments"] == two.manifest["counts"]["assessments"] == len(two.assessments)
+    assert two.manifest["limit"] == many.manifest["limit"] == 42 * unit
+    assert two.assessments.qid.nunique() == (added := len(two.sample) - len(one.sample))
+    assert two.manifest["counts"]["assessments"] == len(two.assessments)
     assert two.manifest["spent"] == pytest.approx(many.manifest["spent"], rel=1e-12)
-    assert f"{len(two.assessments)} documents of {second['queries']} queries in extension 2 (design: " in str(two)
+    assert f"{len(two.assessments)} more documents of {added} queries (design: " in str(two)
 
 
 def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost():
