@@ -51,7 +51,7 @@ from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts
-from pt_active.plans.making.pool import Pool, graded_frame, graded_pool, traffic_told
+from pt_active.plans.making.pool import Pool, graded_frame, traffic_told
 from pt_active.plans.making.queries import (
     DESIGN,
     extended_by_queries,
@@ -167,7 +167,13 @@ class Plan(Kept[PlanTables]):
             with working("comparing documents with whole queries"):
                 choice = level_chosen(forecast, budget, defensive, weights)
             level = choice.level
-        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws, budget)
+        if level == "document":
+            graded, plan_of = forecast.graded, plan_of_documents
+            usual_design, usual_defensive = graded.usual_drawing, usual_variance(graded.seen.form)
+        else:
+            graded, plan_of, usual_design = None, plan_of_queries, DESIGN
+            number_of_draws = draws or (budget or np.inf) / float(arrays.query_weight @ arrays.query_cost)
+            usual_defensive = defensive_share(number_of_draws)
         arguments = PlanArguments(
             measure=str(measure),
             cost=repr(cost),
@@ -182,7 +188,6 @@ class Plan(Kept[PlanTables]):
             defensive=usual_defensive if defensive is None else defensive,
             pairs=listed_weights(weights, arrays.names),
         )
-        graded, plan_of = (forecast.graded, plan_of_documents) if level == "document" else (None, plan_of_queries)
         with working("drawing"):
             tables = plan_of(PlanSource(arrays, measure, frame, topics, choice, graded), arguments)
         if texts is not None:
@@ -618,13 +623,3 @@ class Plan(Kept[PlanTables]):
         if self.caution:
             lines.append(f"caution   {self.caution}")
         return visible("\n  ".join(lines))
-
-
-def _usual(
-    level: str, pool: Pool, measure: irm.Measure, per_query: float, draws: int | None, budget: float | None
-) -> tuple[str, float]:
-    """The default design of a level, and its default defensive share or variance."""
-    if level == "query":
-        return DESIGN, defensive_share(draws or (budget or np.inf) / float(pool.query_weight @ pool.query_cost))
-    graded = graded_pool(pool, measure, per_query)
-    return graded.usual_drawing, usual_variance(graded.seen.form)

@@ -27,38 +27,32 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
         return None
     if len(names) < 2:
         raise ValueError(f"pairs needs at least two rankers; there is only {checks.shown(names[0])}")
-    known = list(combinations(names, 2))
     if isinstance(pairs, str):
         if pairs not in names:
             raise ValueError(f"pairs={checks.shown(pairs)}: no such ranker; there are {checks.some(names, 20)}")
-        return np.array([float(pairs in pair) for pair in known])
+        return np.array([float(pairs in pair) for pair in combinations(names, 2)])
     if not isinstance(pairs, Mapping):
         raise ValueError(f"pairs must map (ranker, ranker) to a weight, or name one ranker; got {checks.shown(pairs)}")
-    given: dict[int, float] = {}
+    given = dict.fromkeys(combinations(names, 2), 0.0)
     for pair, weight in pairs.items():
-        where, place = f"pairs[{checks.shown(pair)}]", [row for row, each in enumerate(known) if _is_pair(pair, each)]
-        if not place:
+        where, turned = f"pairs[{checks.shown(pair)}]", pair[::-1] if isinstance(pair, tuple) else pair
+        if not {pair, turned} & given.keys():
             raise ValueError(f"{where}: expected two different rankers of {checks.some(names, 20)}")
-        if place[0] in given:
+        if turned in pairs:
             raise ValueError(f"{where}: the pair is given in both orders; give it once")
         if not (isinstance(weight, (int, float, np.number)) and 0 <= weight < np.inf):
             raise ValueError(f"{where}: a weight must be a number from 0, got {checks.shown(weight)}")
-        given[place[0]] = float(weight)
-    weights = np.array([given.get(row, 0.0) for row in range(len(known))])
-    if not weights.any():
+        given[pair if pair in given else turned] = float(weight)
+    if not any(given.values()):
         raise ValueError("pairs gives every pair the weight 0, so there is nothing to design for")
-    if left := [f"{a} − {b}" for (a, b), w in zip(known, weights, strict=True) if w == 0]:
+    if left := [f"{a} − {b}" for (a, b), weight in given.items() if weight == 0]:
         warnings.warn(
             f"{checks.how_many('pair', len(left))} of rankers {checks.agreeing('has', len(left))} weight 0: "
             f"{checks.some(left)}; they can still be compared, as well as labels for the other pairs allow, but the "
             "design does nothing for them",
             stacklevel=3,
         )
-    return weights
-
-
-def _is_pair(given: object, pair: tuple[str, str]) -> bool:
-    return isinstance(given, tuple) and given in (pair, pair[::-1])
+    return np.array([*given.values()])
 
 
 def listed_weights(weights: np.ndarray | None, names: Sequence[str]) -> list[list[str | float]] | None:
