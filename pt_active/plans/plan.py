@@ -48,7 +48,6 @@ from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.making.documents import extended, plan_of_documents
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import Kept, PlanTables
-from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool, graded_frame, traffic_told
@@ -435,10 +434,6 @@ class Plan(Kept[PlanTables]):
         The arguments are those of `estimate`, and so are the errors.
         """
         return labelled_plan(self.tables, as_qrels(qrels)).judged(asked(self.tables, measure, missing=missing))
-
-    def model_means(self, measure: irm.Measure) -> np.ndarray:
-        """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
-        return model_means(self.tables, measure)
 
     def status(
         self,

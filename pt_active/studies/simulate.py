@@ -14,7 +14,7 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns, numbers_in, ranker_names, with_string_ids
 from pt_active.frames.progress import bar
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import checked_qrels, known_labels
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
 from pt_active.inference.replay import (
@@ -30,7 +30,7 @@ from pt_active.inference.replay import (
     savings,
     share_columns,
 )
-from pt_active.plans.making.labelled import labels_of_queries, measured_values
+from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
@@ -76,7 +76,8 @@ def labelled_population(
         raise ValueError(f"choose one or two rankers to replay; the pool has {some(arrays.names, 40)}")
     if "label" not in pool.columns:
         raise ValueError("a replay needs a column 'label' with the true grade of each document")
-    label, _ = labels_of_queries(arrays, checked_qrels(pool.loc[pool["label"].notna(), ["qid", "docno", "label"]]))
+    labels = checked_qrels(pool.loc[pool["label"].notna(), ["qid", "docno", "label"]], arrays.max_grade)
+    label = known_labels(arrays.keys, labels)
     seen = arrays.seen(parsed)
     missing = arrays.keys[seen & (label < 0)]
     if len(missing):

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import ir_measures.measures as irm
 import numpy as np
-import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many
-from pt_active.frames.qrels import (
-    check_highest_grade,
-    check_judged,
-    warn_of_ignored,
-    whole_labels,
-)
-from pt_active.frames.strays import not_found
 from pt_active.inference.calibration import Calibration, calibration
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
@@ -42,26 +33,6 @@ def model_moments(tables: PlanTables, measure: irm.Measure) -> Moments:
     if len(pool.names) == 2:
         covariance[:, 0, 1] = covariance[:, 1, 0] = queries["q_cov"].to_numpy()
     return Moments(mean, covariance)
-
-
-def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
-    """The label of each document of the sampled queries, int64[N], and how many labels are of others."""
-    check_judged(qrels)
-    check_highest_grade(qrels[qrels["qid"].isin(pool.qids)], pool.max_grade)
-    ignored, what = labels_of_others(pool.qids, qrels)
-    warn_of_ignored(ignored, what)
-    label = whole_labels(pool.keys, qrels)
-    if (label < 0).all():
-        complaint = "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
-        raise not_found(complaint, pool.keys, qrels)
-    return label, ignored
-
-
-def labels_of_others(qids: np.ndarray, qrels: pd.DataFrame) -> tuple[int, str]:
-    """How many labels are not of the sampled queries, and of what they are."""
-    other = qrels.loc[~qrels["qid"].isin(qids), "qid"]
-    number = int(other.nunique())
-    return len(other), f"{how_many('query', number)} that {agreeing('was', number)} not sampled"
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:

@@ -8,12 +8,19 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import document_of, how_many
-from pt_active.frames.qrels import checked_qrels, drawn_labels, known_labels, warn_of_ignored, whole_labels
+from pt_active.frames.checks import agreeing, document_of, how_many
+from pt_active.frames.qrels import (
+    check_highest_grade,
+    check_judged,
+    check_some_known,
+    checked_qrels,
+    known_labels,
+    warn_of_ignored,
+    whole_labels,
+)
 from pt_active.frames.strays import Strays, stray_labels
 from pt_active.plans.making.documents import with_documents
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import labels_of_others, labels_of_queries
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.parts import judged_part
 from pt_active.plans.making.pool import worklist
@@ -37,14 +44,23 @@ def wanted_documents(tables: PlanTables) -> np.ndarray:
 def labels_of(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
     """The label of each wanted document, int64[N], -1 for all others; and how many labels are of others."""
     pool, wanted = tables.pool, wanted_documents(tables)
-    label = np.full(len(wanted), -1)
-    if tables.documents:
-        known, ignored = drawn_labels(pool.keys[wanted], qrels, pool.max_grade)
-        label[wanted] = np.nan_to_num(known, nan=-1.0)
-    else:
-        drawn = pool.select(np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0))
-        label[wanted], ignored = labels_of_queries(drawn, qrels)
+    check_judged(qrels)
+    check_highest_grade(qrels[qrels["qid"].isin(pool.qids[pool.query_of_document[wanted]])], pool.max_grade)
+    label = np.where(wanted, whole_labels(pool.keys, qrels), -1)
+    check_some_known(label >= 0, pool.keys[wanted], qrels, "a sampled document", "the plan's")
+    ignored, what = _labels_of_others(tables, qrels, label)
+    warn_of_ignored(ignored, what)
     return label, ignored
+
+
+def _labels_of_others(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray) -> tuple[int, str]:
+    """How many labels are not of the sampled documents or queries, and of what they are."""
+    if tables.documents:
+        return len(qrels) - int((tables.documents.sample.drawn & (label >= 0)).sum()), "documents that were not drawn"
+    sampled = tables.pool.qids[tables.queries["q_draws"].to_numpy() > 0]
+    other = qrels.loc[~qrels["qid"].isin(sampled), "qid"]
+    number = other.nunique()
+    return len(other), f"{how_many('query', number)} that {agreeing('was', number)} not sampled"
 
 
 def cut_to_labels(tables: PlanTables, label: np.ndarray) -> PlanTables:
@@ -110,11 +126,7 @@ def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None 
 def strays_told(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray) -> Strays:
     """The same; warns of labels of the pool, or of other queries, that are not of what was sampled."""
     strays = strays_of(tables, qrels, label)
-    if tables.documents:
-        number = len(qrels) - int((wanted_documents(tables) & (label >= 0)).sum())
-        what = "documents that were not drawn"
-    else:
-        number, what = labels_of_others(tables.pool.qids[tables.queries["q_draws"].to_numpy() > 0], qrels)
+    number, what = _labels_of_others(tables, qrels, label)
     if number > strays.number:
         warn_of_ignored(number, what)
     return strays

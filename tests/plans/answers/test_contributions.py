@@ -51,8 +51,8 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, planned):
     size = found.queries["contribution"].abs()
     assert (size.diff().dropna() <= 1e-12 * size.max()).all()
     if level == "query" and estimator in ("regression", "difference"):
-        model = plan.model_means(plan.measure) @ [1.0, -1.0]
-        base = plan.queries["q_weight"] @ model
+        model = plan.tables.pool.moments(plan.measure).mean @ [1.0, -1.0]
+        base = plan.tables.pool.query_weight @ model
         if estimator == "regression":  # The draws' mean of the model's own values, and what its line adds.
             drawn = plan.queries["q_draws"].to_numpy() > 0
             share = plan.queries.loc[drawn, "q_importance"].to_numpy()
