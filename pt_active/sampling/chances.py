@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pt_active.frames.checks import positive
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 
 _ROUNDING = 1e-9
@@ -39,8 +40,7 @@ def clipping_factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
 
     If the budget pays for everything, a factor that makes every probability 1.
     """
-    if not budget > 0 or not np.isfinite(budget):
-        raise ValueError(f"budget must be a positive number, got {budget}")
+    positive("budget", budget)
     if within_budget(cost.sum(), budget):
         return float(np.nextafter(1 / size[cost > 0].min(), np.inf))
     while True:
@@ -123,8 +123,7 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
 
 def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
     """The factor τ with ``Σ λ (1 − exp(−τ q)) = Λ``: the time by which units that come at ``E/q`` cost a budget."""
-    if not budget > 0 or not np.isfinite(budget):
-        raise ValueError(f"budget must be a positive number, got {budget}")
+    positive("budget", budget)
     if not (rate > 0).all():
         rate, cost = rate[rate > 0], cost[rate > 0]
     total = cost.sum()

@@ -13,6 +13,7 @@ from itertools import combinations, compress
 
 import numpy as np
 
+from pt_active.frames.checks import within
 from pt_active.relevance.moments import Moments
 
 Score = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -122,8 +123,7 @@ def sampling_distribution(
         ValueError: If the design is unknown or needs moments that were not given, ``defensive`` lies outside [0, 1],
             or ``pairs`` is malformed or the design does not use pairs.
     """
-    if not 0 <= defensive <= 1:
-        raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
+    within("defensive", defensive, 0, 1)
     if needs_uniform_grades(design) and uniform is None:
         raise ValueError(f"the design {design!r} needs the moments under uniform grades too")
     if pairs is not None:
@@ -155,9 +155,10 @@ def _distribution(
 ) -> np.ndarray:
     """The q of one part of a design, float64[m], averaged over the systems or pairs that are estimated."""
     spread = np.ones_like(cost) if part.uniform_cost else np.sqrt(cost)
-    alone = range(1) if part.fixed else range(moments.mean.shape[1])
-    single = part.fixed or part.separate
-    compared = [contrast_moments(moments, s) for s in alone] if single else contrasts(moments, pairs)
+    if part.fixed or part.separate:
+        compared = [contrast_moments(moments, s) for s in range(1 if part.fixed else moments.mean.shape[1])]
+    else:
+        compared = contrasts(moments, pairs)
     unscaled = [weight * _root_score(part.score, *each, weight) / spread for each in compared]
     return np.average([q / q.sum() for q in unscaled], axis=0, weights=None if pairs is None else pairs[pairs > 0])
 
@@ -179,9 +180,9 @@ def contrast_moments(moments: Moments, first: int, second: int | None = None) ->
     mean, covariance = moments.mean, moments.covariance
     if second is None:
         return mean[:, first], covariance[:, first, first]
-    variance = covariance[:, first, first] + covariance[:, second, second] - 2 * covariance[:, first, second]
-    largest = covariance[:, first, first] + covariance[:, second, second]
-    return mean[:, first] - mean[:, second], np.where(variance > _SAME * largest, variance, 0.0)
+    both = covariance[:, first, first] + covariance[:, second, second]
+    variance = both - 2 * covariance[:, first, second]
+    return mean[:, first] - mean[:, second], np.where(variance > _SAME * both, variance, 0.0)
 
 
 def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -229,8 +230,7 @@ def gap_distribution(
     design: str, predictions: np.ndarray, cost: np.ndarray, weight: np.ndarray, defensive: float = 0.0
 ) -> np.ndarray:
     """``q ∝ p |f_1 − f_2|^e / √λ`` on the pairs where two predictors differ [AC]."""
-    if not 0 <= defensive <= 1:
-        raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
+    within("defensive", defensive, 0, 1)
     if predictions.shape[1] < 2:
         raise ValueError(f"the design {design!r} compares predictors; there is only one")
     gaps = [np.abs(predictions[:, a] - predictions[:, b]) for a, b in combinations(range(predictions.shape[1]), 2)]

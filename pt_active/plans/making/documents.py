@@ -9,7 +9,6 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.columns import with_string_ids
 from pt_active.inference.documents import expected_variance
@@ -74,7 +73,6 @@ def plan_of_documents(source: PlanSource, arguments: PlanArguments) -> PlanTable
         raise ValueError('documents are drawn to a budget: pass budget=, and not draws=, with level="document"')
     if arguments.replace:
         raise ValueError('a document is judged once: replace=True does not go with level="document"')
-    within("defensive", arguments.defensive, 0)
     pool, budget = source.pool, float(arguments.budget)
     graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
     seed = arguments.seed, pool.believed("document")

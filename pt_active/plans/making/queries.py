@@ -8,7 +8,6 @@ from dataclasses import replace as replaced
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import within
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
@@ -27,7 +26,6 @@ DESIGN = "hedged"
 
 def plan_of_queries(source: PlanSource, arguments: PlanArguments) -> PlanTables:
     """A plan that samples whole queries."""
-    within("defensive", arguments.defensive, 0, 1)
     pool, measure, seed = source.pool, source.measure, arguments.seed
     pairs = stored_weights(arguments.pairs, pool.names)
     queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)

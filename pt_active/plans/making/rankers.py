@@ -40,9 +40,7 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
             raise ValueError(f"{where}: expected two different rankers of {checks.some(names, 20)}")
         if turned in pairs:
             raise ValueError(f"{where}: the pair is given in both orders; give it once")
-        if not (isinstance(weight, (int, float, np.number)) and 0 <= weight < np.inf):
-            raise ValueError(f"{where}: a weight must be a number from 0, got {checks.shown(weight)}")
-        given[pair if pair in given else turned] = float(weight)
+        given[pair if pair in given else turned] = float(checks.within(f"{where}: a weight", weight, 0))
     if not any(given.values()):
         raise ValueError("pairs gives every pair the weight 0, so there is nothing to design for")
     if left := [f"{a} − {b}" for (a, b), weight in given.items() if weight == 0]:

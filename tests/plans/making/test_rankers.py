@@ -109,7 +109,7 @@ def test_a_pair_may_be_said_in_either_order_and_others_are_named():
         ({("third", "third"): 1}, "expected two different rankers"),
         ({("third", "candidate"): 1, ("candidate", "third"): 1}, "the pair is given in both orders; give it once"),
         ({("third", "candidate"): -1}, "a weight must be a number from 0, got -1"),
-        ({("third", "candidate"): "2"}, "a weight must be a number from 0, got '2'"),
+        ({("third", "candidate"): "2"}, "a weight must be a number, got '2'"),
         ({("third", "candidate"): 0}, "pairs gives every pair the weight 0"),
         ({"third": 1}, "expected two different rankers"),
         ([("third", "candidate")], "pairs must map"),
