@@ -11,12 +11,9 @@ from pt_active import (
     DCG,
     ERR,
     ColumnCost,
-    Draw,
     Plan,
     Runs,
-    SamplingDistribution,
     UniformGrades,
-    UnitCost,
     measure_values,
 )
 from pt_active.demo.collection import DemoCollection
@@ -164,19 +161,6 @@ def test_plans_go_on_to_a_census(design, demo, graded, tmp_path):
     assert "more documents of" in str(third)
     with pytest.raises(ValueError, match="nothing is left that can change the estimate"):
         third.extend(10)
-
-
-@pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])
-def test_transformers_draw_documents(measure, graded):
-    sizes = SamplingDistribution(measure, cost=UnitCost(per_query=1), level="document")(graded)
-    assert len(sizes) == len(graded)
-    drawn = Draw(budget=80, seed=1)(sizes)
-    assert 60 < len(drawn) + drawn["qid"].nunique() <= 80
-    pd.testing.assert_frame_equal(Draw(budget=80, seed=1)(sizes.sample(frac=1, random_state=1)), drawn)
-    ratio = drawn["inclusion"] / drawn["doc_size"]
-    assert (drawn["inclusion"] == 1).any() or ratio.std() < 0.2 * ratio.mean()
-    with pytest.raises(ValueError, match="documents are drawn to a budget"):
-        Draw(draws=3)(sizes)
 
 
 @pytest.mark.parametrize(("level", "looks"), [("document", "always"), ("query", None)])

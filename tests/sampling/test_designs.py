@@ -167,18 +167,6 @@ def test_a_query_that_the_model_is_certain_of_is_reported_without_a_mixture():
     assert (sampling_distribution("assisted", *about) > 0).all()
 
 
-@settings(max_examples=20, deadline=None)
-@given(SEEDS, st.sampled_from(list(DESIGNS)), st.integers(1, 3))
-def test_neither_the_order_of_queries_and_systems_nor_units_matter(seed, name, systems):
-    moments, cost, weight = random_instance(seed, systems)
-    rng = np.random.default_rng(seed)
-    order, swap = rng.permutation(len(cost)), rng.permutation(systems)
-    rows = np.ix_(order, swap)
-    shuffled = Moments(7 * moments.mean[rows], 49 * moments.covariance[np.ix_(order, swap, swap)])
-    q = of_design(name, moments, cost, weight)
-    np.testing.assert_allclose(of_design(name, shuffled, 3 * cost[order], weight[order]), q[order], rtol=1e-11)
-
-
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.floats(0.001, 1))
 def test_no_perturbed_distribution_is_better_than_the_optimal(seed, step):

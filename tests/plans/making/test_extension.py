@@ -147,20 +147,18 @@ def test_documents_are_exported_in_the_order_in_which_they_come(graded, demo, tm
 
 
 @PRICES
-@pytest.mark.parametrize(("measure", "design"), [("DCG@10", "successive"), ("AP", "surprises")])
-def test_transformers_draw_what_a_plan_draws(measure, design, per_query, graded):
+@pytest.mark.parametrize(
+    ("measure", "design"), [("DCG@10", "successive"), ("AP", "surprises"), ("ERR(max_rel=3)@10", "depth")]
+)
+def test_transformers_draw_what_a_plan_draws_and_have_its_defaults(measure, design, per_query, graded):
     cost, keys = UnitCost(per_query), ["qid", "docno", "inclusion"]
-    distribution = SamplingDistribution(measure, cost, level="document", design=design)
-    drawn = Draw(budget=BUDGET, seed=4)(distribution(graded)).sort_values(keys, ignore_index=True)
-    plan = Plan.create(graded, None, measure, cost, BUDGET, design, seed=4)
-    pd.testing.assert_frame_equal(drawn[keys], plan.assessments[keys], check_exact=False)
+    sizes = SamplingDistribution(measure, cost, level="document")(graded)
+    assert set(sizes["q_drawing"]) == {design}
+    plan = Plan.create(graded, None, measure, cost, BUDGET, level="document", seed=4)
+    for rows in (sizes, sizes.sample(frac=1, random_state=1)):
+        drawn = Draw(budget=BUDGET, seed=4)(rows).sort_values(keys, ignore_index=True)
+        pd.testing.assert_frame_equal(drawn[keys], plan.assessments[keys], check_exact=False)
+    with pytest.raises(ValueError, match="documents are drawn to a budget"):
+        Draw(draws=3)(sizes)
     with pytest.raises(ValueError, match="of this measure are drawn by depth, not by successive"):
         SamplingDistribution(ERR @ 10, level="document", design="successive")(graded)
-
-
-@pytest.mark.parametrize(
-    ("measure", "drawing"), [(DCG @ 10, "successive"), (ERR @ 10, "depth"), ("nDCG@10", "surprises")]
-)
-def test_transformers_have_the_default_of_plans(measure, drawing, graded):
-    sizes = SamplingDistribution(measure, level="document")
-    assert sizes(graded)["q_drawing"].unique().tolist() == [drawing]

@@ -12,7 +12,7 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.plans.making.rankers import pair_weights
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import check_pair_weights, contrast_moments, sampling_distribution
+from pt_active.sampling.designs import check_pair_weights, sampling_distribution
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
@@ -28,32 +28,21 @@ def random_moments(seed: int, systems: int = 3, queries: int = 8) -> tuple[Momen
     return moments, rng.uniform(0.2, 9, queries), rng.dirichlet(np.ones(queries))
 
 
-def optimal_of_pair(moments: Moments, a: int, b: int, cost: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """q ∝ p √((M − Ř)² + C)/√λ of the difference, one query at a time [T 6.11]."""
-    mean, variance = contrast_moments(moments, a, b)
-    expected = sum(p * m for p, m in zip(weight, mean, strict=True))
-    rows = zip(mean, variance, cost, weight, strict=True)
-    q = np.array([p * np.sqrt((m - expected) ** 2 + c) / np.sqrt(price) for m, c, price, p in rows])
-    return q / q.sum()
-
-
-@pytest.mark.parametrize("weights", [(2.0, 1.0, 0.0), (0.0, 0.0, 3.0), (0.5, 0.25, 4.0)])
-def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights):
-    moments, cost, p = random_moments(0)
-    parts = [optimal_of_pair(moments, a, b, cost, p) for a, b in PAIRS]
-    expected = sum(w * q for w, q in zip(weights, parts, strict=True)) / sum(weights)
-    q = sampling_distribution("optimal", moments, cost, p, 0.0, pairs=np.array(weights))
-    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-12)
-    mixed = sampling_distribution("optimal", moments, cost, p, 0.2, pairs=np.array(weights))
-    np.testing.assert_allclose(mixed, 0.8 * expected + 0.2 * p, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("design", ["optimal", "hedged", "active_uniform_grades"])
-def test_equal_weights_are_the_default_whatever_their_scale(design):
-    moments, cost, p = random_moments(7)
-    expected = sampling_distribution(design, moments, cost, p, uniform=moments)
-    found = sampling_distribution(design, moments, cost, p, uniform=moments, pairs=np.full(3, 0.3))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+@pytest.mark.parametrize("weights", [(2.0, 1.0, 0.0), (0.0, 0.0, 3.0), (0.5, 0.25, 4.0), (0.3, 0.3, 0.3)])
+def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights, design):
+    moments, cost, p = random_moments(0)
+
+    def q_of(systems: list[int], defensive: float = 0.0, **how: np.ndarray) -> np.ndarray:
+        own = Moments(moments.mean[:, systems], moments.covariance[:, systems][:, :, systems])
+        return sampling_distribution(design, own, cost, p, defensive, own, **how)
+
+    expected = sum(w * q_of([*pair]) for w, pair in zip(weights, PAIRS, strict=True)) / sum(weights)
+    for defensive in (0.0, 0.2):
+        q = q_of([0, 1, 2], defensive, pairs=np.array(weights))
+        np.testing.assert_allclose(q, (1 - defensive) * expected + defensive * p, rtol=0, atol=1e-12)
+    if len(set(weights)) == 1:
+        np.testing.assert_allclose(q_of([0, 1, 2]), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
