@@ -33,18 +33,13 @@ def draw_number(
 
     Returns:
         The sample, with increasing rows; without replacement, a census if there are no more queries than draws.
-
-    Raises:
-        ValueError: If ``draws`` is below 1 or q is not a distribution.
     """
+    if not replace:
+        return draw_to_budget(q, weight, np.ones_like(q), draws, rng, replace, clock, law)
     check_distribution(q)
-    if draws < 1:
-        raise ValueError(f"draws must be at least 1, got {draws}")
-    if replace:
-        count = rng.multinomial(draws, q / q.sum())
-        rows = np.flatnonzero(count)
-        return Sample(rows, count[rows], draws * q[rows], repeated=True, q=q)
-    return first_within(_priority(q, clock, rng, law), q, weight, np.ones_like(q), draws, law)
+    count = rng.multinomial(draws, q / q.sum())
+    rows = np.flatnonzero(count)
+    return Sample(rows, count[rows], draws * q[rows], repeated=True, q=q)
 
 
 def draw_to_budget(

@@ -136,16 +136,14 @@ class Pool:
         return np.lexsort((np.asarray(self.docno, dtype=object).astype(str), self.query_of_document))
 
     def believed(self, unit: str) -> int:
-        """A digest of what is known before people judge, on which draws of ``query`` or ``document`` depend."""
-        return int(self.beliefs(unit).sum()) >> 1
+        """A digest of what is known before people judge, on which draws of ``query`` or ``document`` depend.
 
-    def beliefs(self, unit: str) -> np.ndarray:
-        """uint64[m], a digest of the grades and ranks in each query, whatever the order and the names of rankers."""
+        It is the same in any order and under any names of the rankers.
+        """
         ids = [np.repeat(keys(0, self.qids), np.diff(self.indptr))]
         ids += [keys(0, self.docno)] if unit == "document" else []
-        # A sum is the same in any order of the rankers.
         ranks = np.asarray(sum(map(pd.util.hash_array, self.ranks)))
-        return np.add.reduceat(hashed(*ids, ranks, *self.grades.T), self.indptr[:-1])
+        return int(hashed(*ids, ranks, *self.grades.T).sum()) >> 1
 
     def seen(self, measure: irm.Measure) -> np.ndarray:
         """bool[N], the documents above the measure's cutoff in some ranker."""
