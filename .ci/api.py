@@ -69,7 +69,6 @@ NAMES = {
         Plan.so_far
         Plan.with_rankers
         Plan.judged
-        Plan.model_means
         Plan.topics
         Plan.assessments
         Plan.plot

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.frames.checks import positive
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 
 _ROUNDING = 1e-9
@@ -35,12 +34,18 @@ UNIFORM = Law(lambda rng, shape: rng.random(shape), lambda rate: np.minimum(1.0,
 """Priority sampling, which draws a unit with certainty if ``q T ≥ 1``."""
 
 
+def check_positive(budget: float) -> None:
+    """Raise if a budget is not a positive number."""
+    if not 0 < budget < np.inf:
+        raise ValueError(f"budget must be a positive number, got {budget}")
+
+
 def clipping_factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
     """The factor τ with ``Σ λ min(1, τ size) = Λ`` over all units that cost something [theory 4, 9].
 
     If the budget pays for everything, a factor that makes every probability 1.
     """
-    positive("budget", budget)
+    check_positive(budget)
     if within_budget(cost.sum(), budget):
         return float(np.nextafter(1 / size[cost > 0].min(), np.inf))
     while True:
@@ -84,8 +89,9 @@ def left_for_documents(
     """
     from scipy import optimize
 
-    if overhead == 0 or not budget > 0 or not np.isfinite(budget):
+    if overhead == 0:
         return budget
+    check_positive(budget)
 
     def excess(spend: float) -> float:
         return spend + overhead * float(opened(drawing, query, chance(spend)).sum()) - budget
@@ -123,7 +129,7 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
 
 def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
     """The factor τ with ``Σ λ (1 − exp(−τ q)) = Λ``: the time by which units that come at ``E/q`` cost a budget."""
-    positive("budget", budget)
+    check_positive(budget)
     if not (rate > 0).all():
         rate, cost = rate[rate > 0], cost[rate > 0]
     total = cost.sum()

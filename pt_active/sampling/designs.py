@@ -13,7 +13,6 @@ from itertools import combinations, compress
 
 import numpy as np
 
-from pt_active.frames.checks import within
 from pt_active.relevance.moments import Moments
 
 Score = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -123,7 +122,7 @@ def sampling_distribution(
         ValueError: If the design is unknown or needs moments that were not given, ``defensive`` lies outside [0, 1],
             or ``pairs`` is malformed or the design does not use pairs.
     """
-    within("defensive", defensive, 0, 1)
+    check_share(defensive)
     if needs_uniform_grades(design) and uniform is None:
         raise ValueError(f"the design {design!r} needs the moments under uniform grades too")
     if pairs is not None:
@@ -139,6 +138,12 @@ def sampling_distribution(
         never = f"queries with a positive weight have q = 0 and can never be drawn ({unreachable} in all)"
         warnings.warn(f"{never}, so estimates would be biased; use defensive > 0", stacklevel=2)
     return q
+
+
+def check_share(defensive: float) -> None:
+    """Raise if ε is not in [0, 1]."""
+    if not 0 <= defensive <= 1:
+        raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
 
 
 def check_pair_weights(pairs: np.ndarray, systems: int) -> None:
@@ -230,7 +235,7 @@ def gap_distribution(
     design: str, predictions: np.ndarray, cost: np.ndarray, weight: np.ndarray, defensive: float = 0.0
 ) -> np.ndarray:
     """``q ∝ p |f_1 − f_2|^e / √λ`` on the pairs where two predictors differ [AC]."""
-    within("defensive", defensive, 0, 1)
+    check_share(defensive)
     if predictions.shape[1] < 2:
         raise ValueError(f"the design {design!r} compares predictors; there is only one")
     gaps = [np.abs(predictions[:, a] - predictions[:, b]) for a, b in combinations(range(predictions.shape[1]), 2)]

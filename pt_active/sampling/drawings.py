@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.frames.checks import within
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.revealed import RevealedForm
 from pt_active.sampling.designs import check_pair_weights
@@ -72,6 +71,7 @@ def check_settings(settings: RoundSettings, form: RankForm, rankers: int) -> Non
             f"{SUCCESSIVE} is for additive measures, {SURPRISES} for nDCG and AP; documents of this measure are drawn "
             f"by {usual}, not by {settings.drawing}"
         )
-    within("defensive", settings.defensive, 0)
+    if not 0 <= settings.defensive < np.inf:
+        raise ValueError(f"defensive must be a number from 0, got {settings.defensive}")
     if settings.pairs is not None:
         check_pair_weights(settings.pairs, rankers)

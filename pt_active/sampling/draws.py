@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pt_active.frames.checks import positive
 from pt_active.relevance.digits import rounded
-from pt_active.sampling.chances import EXPONENTIAL, Law, inclusion_probabilities, within_budget
+from pt_active.sampling.chances import EXPONENTIAL, Law, check_positive, inclusion_probabilities, within_budget
 from pt_active.sampling.sample import Sample, Steps
 
 MAX_DRAWS_PER_QUERY = 100
@@ -208,7 +207,7 @@ def _census(weight: np.ndarray, q: np.ndarray) -> Sample:
 
 def check_budget(budget: float, cost: np.ndarray) -> None:
     """Raise if a budget does not pay for any single query."""
-    positive("budget", budget)
+    check_positive(budget)
     if budget < cost.min():
         raise ValueError(f"budget {budget:g} does not pay for the cheapest query, which costs {cost.min():g}")
     if budget < cost.max():
