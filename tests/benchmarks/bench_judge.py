@@ -22,6 +22,7 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -34,6 +35,7 @@ from pt_active.judging.server.serve import links, listening
 from pt_active.judging.server.store import Store, stored_records
 
 DEPTH = 20
+PAUSE = 0.4  # seconds between two labels of a judge, on average
 
 
 def made_up_plan(documents: int, folder: Path) -> Plan:
@@ -58,20 +60,17 @@ class Seen:
     """What the judges saw."""
 
     wanted: int
-    minutes: float
     seconds: list[float] = field(default_factory=list)
     acknowledged: set[str] = field(default_factory=set)
     failures: int = 0
-    begun: float = field(default_factory=time.monotonic)
 
     @property
     def progress(self) -> float:
-        """Which part of the labels is there, or of the time is over."""
-        elapsed = (time.monotonic() - self.begun) / (60 * self.minutes)
-        return max(len(self.acknowledged) / self.wanted, elapsed)
+        """Which part of the labels is there."""
+        return len(self.acknowledged) / self.wanted
 
 
-async def judge(client: httpx.AsyncClient, link: str, seen: Seen, pause: float, rng: random.Random) -> None:
+async def judge(client: httpx.AsyncClient, link: str, seen: Seen, rng: random.Random) -> None:
     """Judge until there are enough labels, or nothing is left; a label is sent until it is acknowledged."""
     documents: list[dict[str, str]] = []
     sent: dict[str, object] = {}
@@ -82,7 +81,7 @@ async def judge(client: httpx.AsyncClient, link: str, seen: Seen, pause: float, 
                 if not documents:
                     return
             if not sent:
-                await asyncio.sleep(rng.uniform(0.5, 1.5) * pause)
+                await asyncio.sleep(rng.uniform(0.5, 1.5) * PAUSE)
                 sent = {name: documents[0][name] for name in ("qid", "docno")}
                 sent |= {"key": secrets.token_hex(16), "status": "judged", "label": rng.randrange(3), "note": ""}
             begin = time.perf_counter()
@@ -115,10 +114,10 @@ async def fill(folder: Path | None, seen: Seen) -> None:
 
 async def campaign(command: list[str], links: list[str], seen: Seen, asked: argparse.Namespace) -> int:
     """Let everybody judge while the server is killed and started again; the number of kills."""
-    rng, kills, before = random.Random(asked.seed), 0, -1
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    start = partial(subprocess.Popen, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rng, kills, before, run = random.Random(1), 0, -1, start()
     async with httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_connections=None)) as client:
-        tasks = [judge(client, link, seen, asked.pause, random.Random(link)) for link in links]
+        tasks = [judge(client, link, seen, random.Random(link)) for link in links]
         work = asyncio.gather(*tasks, fill(asked.full, seen))
         while not work.done():
             # A server that is killed before it saved anything shows nothing.
@@ -126,8 +125,7 @@ async def campaign(command: list[str], links: list[str], seen: Seen, asked: argp
                 await asyncio.sleep(rng.uniform(0, 0.5))
                 run.kill()
                 run.wait()
-                run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                kills, before = kills + 1, len(seen.acknowledged)
+                kills, before, run = kills + 1, len(seen.acknowledged), start()
             await asyncio.sleep(0.05)
         await work
     run.kill()
@@ -141,9 +139,6 @@ def main() -> None:
     parser.add_argument("--judges", type=int, default=20)
     parser.add_argument("--labels", type=int, default=3000)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--minutes", type=float, default=60.0, help="the end, if there are fewer labels by then")
-    parser.add_argument("--pause", type=float, default=0.4, help="seconds between two labels of a judge, on average")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--full", type=Path, help="a small file system of its own, which is filled on the way")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -157,15 +152,15 @@ def main() -> None:
         people = links(store.people(), f"http://127.0.0.1:{port}")
         store.close()
         command = [sys.executable, "-m", "pt_active", "judge", f"{folder}/plan", "--port", port, "--store", str(path)]
-        seen, begin = Seen(asked.labels, asked.minutes), time.perf_counter()
+        seen, begin = Seen(asked.labels), time.perf_counter()
         kills = asyncio.run(campaign(command, [people[name] for name in people if name != ORGANISER], seen, asked))
         took = time.perf_counter() - begin
         number, store = len(stored_records(path)), Store(path, made.id)
         lost = len(seen.acknowledged - {entry.key.split()[-1] for entry in store.entries()})
         store.close()
-    low, middle, high = 1000 * np.quantile(seen.seconds, [0.5, 0.95, 0.99])
+    median, most, nearly_all = 1000 * np.quantile(seen.seconds, [0.5, 0.95, 0.99])
     print(f"{asked.judges} judges, {len(seen.acknowledged)} labels acknowledged in {took:.0f} s, {kills} kills")
-    print(f"saving a label: median {low:.1f} ms, p95 {middle:.1f} ms, p99 {high:.1f} ms")
+    print(f"saving a label: median {median:.1f} ms, p95 {most:.1f} ms, p99 {nearly_all:.1f} ms")
     print(f"{number} records kept, {lost} acknowledged labels lost; {seen.failures} requests were sent again")
     sys.exit(1 if lost else 0)
 

@@ -1,4 +1,4 @@
-import importlib.util
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -6,15 +6,8 @@ from types import ModuleType
 import pytest
 
 
-@pytest.fixture(scope="session")
-def example() -> Callable[[str], ModuleType]:
-    """Loads an example by its name."""
-
-    def loaded(name: str) -> ModuleType:
-        path = Path(__file__).parents[2] / "examples" / f"{name}.py"
-        spec = importlib.util.spec_from_file_location(name, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return loaded
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Imports an example by its name."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    return importlib.import_module

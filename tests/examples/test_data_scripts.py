@@ -73,15 +73,6 @@ def run(script, *words):
     return pd.read_parquet("pool.parquet")
 
 
-def complaint(capsys, script, *words):
-    """Run a script on bad input, check that it leaves no files, and return its line on stderr."""
-    before = set(Path().iterdir())
-    assert call(script, *words, out="new.parquet") == 2
-    assert set(Path().iterdir()) == before
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-    return line.removeprefix("error: ")
-
-
 def manifest(*sources):
     """What the pool says of itself; it names its sources, with their digests."""
     found = json.loads(pq.read_schema("pool.parquet").metadata[b"pt_active"])
@@ -167,37 +158,6 @@ def test_rankers_learn_on_the_training_fold_of_arrays_and_come_out_the_same():
         check_ranks(rest, kind)
 
 
-LABEL, QUERY = "expected a whole label from 0 to 1000, got", "expected qid:QUERY after the label, got"
-FEATURE = "expected NUMBER:VALUE, from 1 to 10000 and finite, got"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1 qid:1 1:2\nx qid:1 1:2\n", f"2: {LABEL} 'x'"),
-        ("1 qid:1 1:2\n\n1 1:2\n", f"3: {QUERY} '1:2'"),
-        *((f"1 qid:1 {word}\n", f"1: {FEATURE} '{word}'") for word in ("2:y", "0:2", "1:nan")),
-        ("1 qid:1 2:1 1:3\n", "1: expected numbers of features that increase, got '1:3' after 2"),
-        ("1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n", "3: expected each query once, got query '1'"),
-        ("1 qid:1 1:2 # docid = a\n\n1 qid:1 1:3 # docid = a\n", "3: expected each document once, got 'a' twice"),
-        ("", " the file is empty"),
-    ],
-)
-def test_bad_svmlight(folder, capsys, text, message):
-    (folder / "bad.txt").write_text(text)
-    assert f"bad.txt:{message}" in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
-
-
-def test_nothing_is_overwritten_or_left_half_written(capsys, monkeypatch, folder):
-    Path("new.parquet").write_text("mine")
-    assert "new.parquet exists; choose another --out" in complaint(capsys, "letor_to_pool", *LETOR, "--ranker", "x=1")
-    before = set(folder.iterdir())
-    monkeypatch.setattr(importlib.import_module("pool_writer").pq.ParquetWriter, "write_table", None)
-    with pytest.raises(TypeError):
-        call("letor_to_pool", *LETOR, "--ranker", "x=1")
-    assert set(folder.iterdir()) == before
-
-
 def test_lists_are_those_of_the_judged_documents():
     pool = run("letor_agg_to_pool", "A1.txt", "A2.txt")
     assert pool["rank_system_1"].tolist() == [1, 0, -1, -1, 0]
@@ -242,22 +202,6 @@ def test_what_becomes_of_documents_without_a_label():
 
 
 @SOME_LEFT_OUT
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("", "pass --run NAME=FILE"),
-        ("--runs runs --run b=runs/b.run", "the name 'b' is taken"),
-        ("--runs runs --run depth=runs/b.run", "the name 'depth' is taken"),
-        ("--run c=c.run", "c.run: line 1: expected 6 columns"),
-        ("--runs runs --unjudged drop --texts c.run", "no text for 2 documents of the pool: 'd1', 'd3'"),
-        ("--runs runs", "1 retrieved documents have no label: ('q1', 'd2'); pass --depth N"),
-    ],
-)
-def test_bad_trec_files(capsys, words, message):
-    assert message in complaint(capsys, "trec_to_pool", "--qrels", "qrels.txt", *words.split())
-
-
-@SOME_LEFT_OUT
 def test_a_data_set_of_ir_datasets(monkeypatch):
     files = {"docs_tsv": "texts.tsv", "queries_tsv": "topics.tsv", "qrels_trec": "all.qrels"}
     monkeypatch.setattr(ir_datasets, "load", {"a/here": ir_datasets.create_dataset(**files)}.__getitem__)
@@ -268,3 +212,51 @@ def test_a_data_set_of_ir_datasets(monkeypatch):
     found = json.loads(pq.read_schema("pool.parquet").metadata[b"pt_active"])
     assert found["arguments"]["dataset"] == "a/here"
     assert set(found["sources"]) == {"a-1.x.run", "b.run", "qrels of a/here", "queries of a/here"}
+
+
+LABEL, QUERY = "expected a whole label from 0 to 1000, got", "expected qid:QUERY after the label, got"
+FEATURE = "expected NUMBER:VALUE, from 1 to 10000 and finite, got"
+BAD_SVMLIGHT = [
+    ("1 qid:1 1:2\nx qid:1 1:2\n", f"2: {LABEL} 'x'"),
+    ("1 qid:1 1:2\n\n1 1:2\n", f"3: {QUERY} '1:2'"),
+    *((f"1 qid:1 {word}\n", f"1: {FEATURE} '{word}'") for word in ("2:y", "0:2", "1:nan")),
+    ("1 qid:1 2:1 1:3\n", "1: expected numbers of features that increase, got '1:3' after 2"),
+    ("1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n", "3: expected each query once, got query '1'"),
+    ("1 qid:1 1:2 # docid = a\n\n1 qid:1 1:3 # docid = a\n", "3: expected each document once, got 'a' twice"),
+    ("", " the file is empty"),
+]
+BAD_TREC = [
+    ("", "pass --run NAME=FILE"),
+    ("--runs runs --run b=runs/b.run", "the name 'b' is taken"),
+    ("--runs runs --run depth=runs/b.run", "the name 'depth' is taken"),
+    ("--run c=c.run", "c.run: line 1: expected 6 columns"),
+    ("--runs runs --unjudged drop --texts c.run", "no text for 2 documents of the pool: 'd1', 'd3'"),
+    ("--runs runs", "1 retrieved documents have no label: ('q1', 'd2'); pass --depth N"),
+]
+WRONG = [
+    *(("letor_to_pool bad.txt --ranker x=1", text, f"bad.txt:{message}") for text, message in BAD_SVMLIGHT),
+    *((f"trec_to_pool --qrels qrels.txt {words}", "", message) for words, message in BAD_TREC),
+    ("letor_to_pool s1.txt --ranker x=1", "new.parquet", "new.parquet exists; choose another --out"),
+]
+
+
+@SOME_LEFT_OUT
+@pytest.mark.parametrize(("words", "bad", "message"), WRONG)
+def test_bad_input_is_one_line_and_leaves_no_files(folder, capsys, words, bad, message):
+    (folder / "bad.txt").write_text(bad)
+    if bad == "new.parquet":
+        Path(bad).write_text("mine")
+    before = set(folder.iterdir())
+    script, *words = words.split()
+    assert call(script, *words, out="new.parquet") == 2
+    assert set(folder.iterdir()) == before
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert message in line
+
+
+def test_nothing_is_left_half_written(monkeypatch, folder):
+    before = set(folder.iterdir())
+    monkeypatch.setattr(importlib.import_module("pool_writer").pq.ParquetWriter, "write_table", None)
+    with pytest.raises(TypeError):
+        call("letor_to_pool", *LETOR, "--ranker", "x=1")
+    assert set(folder.iterdir()) == before
