@@ -39,25 +39,6 @@ def test_ndcg_equals_the_published_values():
         assert found[expected.index].to_numpy() == pytest.approx(expected.to_numpy(), abs=5.1e-5)
 
 
-def test_the_study_in_small(script, monkeypatch):
-    """Drawn documents err less than random topics, and judging ends when the better submission is known."""
-    study = script("study")
-    monkeypatch.setattr(study, "BUDGETS", (50, 200))
-    monkeypatch.setattr(study, "MOST", 120)
-    pair = study.Track(FOLDER).pair("p_bm25", "NLE_P_v1")
-    errors = pd.DataFrame(study.at_budgets(pair, samples=8))
-    table = study.summary(errors)
-    assert (table.loc["drawn documents", "RMSE"] < table.loc["random topics", "RMSE"]).all()
-    assert (table.loc["drawn documents", "coverage"] >= 7 / 8).all()
-    verdict = study.until_known(pair, seed=1) | {"by_judge": pair.by_judge}
-    assert verdict["resolved"]
-    assert verdict["right"]
-    assert 10 < verdict["labels"] < 100
-    left, right = study.figure(errors, pd.DataFrame([verdict])).axes
-    assert len(left.lines) == 3
-    assert len(right.collections) == 1
-
-
 def test_the_audit_of_a_real_llm_judge(example):
     audit = example("audit_llm_judge")
     pool, qrels = audit.make_pool(FOLDER, "umbrela-gpt-4", "gpt-4o")

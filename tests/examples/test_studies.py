@@ -35,6 +35,9 @@ STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
     "small_intervals": ("--repetitions 2 --evidence OUT", {"NAMES": ()}),
     "revealed_coverage": ("POOL --share 0.3 --repetitions 4 --evidence OUT", {}),
     "revealed_saving": ("--track TRACK --pairs 2 --share 0.2 --evidence OUT", {}),
+    "tracks": ("TRACK --budgets 100 --repetitions 2 --evidence OUT", {}),
+    "new_track": ("TRACK --differences 0.1 --runs 3 --evidence OUT", {}),
+    "study": ("TRACK --pairs 2 --samples 2 --out OUT/x.png", {"BUDGETS": (50, 100), "MOST": 120}),
     "new_queries": (
         "POOL --repetitions 2 --evidence OUT",
         {"SIZES": (9, 10, 11), "HARD": ("skewed",), "CLUSTERS": (4,), "SHARE": 0.5},
@@ -115,6 +118,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     unsure = qrels.assign(label=qrels["label"].where(rng.random(len(qrels)) < 0.7, 1))
     for name, labels in (("good.qrels", qrels), ("qrels.txt", qrels), ("judges/umbrela-gpt-4.qrels", unsure)):
         labels.to_csv(folder / name, **trec)
+    topics = "".join(f"{qid}\twhat is {qid}\n" for qid in frame["qid"].unique())
+    (folder / "topics.tsv").write_text(topics, encoding="utf-8")
     votes = rng.multinomial(9, np.full(3, 1 / 3), len(frame)) + 3 * np.eye(3, dtype=int)[frame["label"]]
     votes = frame[["qid", "docno"]].join(pd.DataFrame(votes).add_prefix("votes_"))
     votes.to_csv(folder / "votes-poor.tsv.gz", sep="\t", index=False)
