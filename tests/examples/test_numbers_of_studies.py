@@ -44,18 +44,6 @@ def test_ppi_of_many_samples_is_that_of_each(script):
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
 
 
-def test_the_best_saving_is_that_of_theory(script):
-    rng = np.random.default_rng(1)
-    model, noise, cost = rng.normal(3, 1, 2000), rng.normal(0, 1, 2000), rng.uniform(1, 5, 2000)
-    figures, pool = script("figures"), population_of(model + noise, model, cost)
-    assert figures.asymptotic_saving(pool, pool.weight) == pytest.approx(0)
-    saving, spread = figures.asymptotic_savings(pool), np.abs(pool.target - pool.truth)
-    by_hand = 1 - np.mean(spread * np.sqrt(pool.cost)) ** 2 / (np.mean(spread**2) * np.mean(pool.cost))
-    assert saving["perfect"] == pytest.approx(by_hand)
-    assert 0 < saving["asymptotic"] < saving["perfect"]
-
-
-@pytest.mark.slow
 def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch):
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)

@@ -14,7 +14,6 @@ import pytest
 from pt_active.demo import collection
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FIGURES = "POOL --out OUT --quick --repetitions 20 --seed 3 --measure DCG@5"
 SMALL_FIGURES = {"figures.STEPS": 3, "RATIOS": (2.0,), "SHARES": (1.0,)}
 DCG_ALONE = {"MEASURES": ("DCG@10",)}
 STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -73,14 +72,10 @@ STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "risk_curves": ("--out OUT --quick --repetitions 10", {"SIZES": [10, 100], "LABELS": [50, 100]}),
     "model_comparison": ("--out OUT --quick --repetitions 10", {"LABELS": [20, 150], "SHOWN": [20, 150]}),
-    "estimation_error": (FIGURES, SMALL_FIGURES),
-    "model_selection_error": (FIGURES, SMALL_FIGURES),
-    "sampling_distribution": (FIGURES, SMALL_FIGURES),
-    "index_update": (FIGURES, SMALL_FIGURES),
-    "training_size": (FIGURES, SMALL_FIGURES),
-    "type_errors": (FIGURES, SMALL_FIGURES),
-    "draw_until_significant": (FIGURES, SMALL_FIGURES),
 }
+OF_FIGURES = "estimation_error model_selection_error sampling_distribution index_update training_size type_errors"
+for figure in (*OF_FIGURES.split(), "draw_until_significant"):
+    STUDIES[figure] = "POOL --out OUT --quick --repetitions 20 --seed 3 --measure DCG@5", SMALL_FIGURES
 """Script → what is typed after its name, where words in capitals are files or folders, and what is made smaller."""
 
 
