@@ -77,29 +77,14 @@ COMMANDS = [
 """Commands that succeed on the files of `make_world`."""
 
 JOBS = {
-    "job": """\
-plan = "docs"
-labels = ["judged.csv"]
-measure = "DCG@5"
-budget = 40
-level = "document"
-topics = "topics.tsv"
-grades = "prior"
-train-run = ["past.run"]
-train-qrels = "past.qrels"
-confidence = 0.9
-
-[runs]
-a = "a.run"
-b = "b.run"
-""",
+    "job": 'labels = ["judged.csv"]\ngrades = "prior"\nconfidence = 0.9\n',
     "queries": 'level = "query"\ndepth = 4\ncost = "log-length"\n',
     "pool": 'pool = "pool.parquet"\nlevel = "document"\nper-query = 0.5\n',
     "whole": 'level = "query"\n',
     "depth": 'design = "depth"\n',
     "answers": 'missing = "nonrelevant"\nconfidence = 0.9\n',
 }
-"""Project files."""
+"""Project files; that of the job goes on with what ``init`` writes."""
 
 TOKENS = (
     *("", "\x00", "\x1b[31m\x1b]0;title\x07", "\u202egnp.exe", "</script><script>alert(1)</script>", "=HYPERLINK(1)"),
@@ -120,13 +105,10 @@ def make_world(folder: Path) -> None:
     asked = pool[~past]
     judged = asked[["qid", "docno", "label"]]
     trec = {"sep": " ", "header": False, "index": False}
-    for name, rows, rank in (
-        ("a.run", asked, "rank_a"),
-        ("b.run", asked, "rank_b"),
-        ("past.run", pool[past], "rank_a"),
-    ):
-        run = rows.assign(zero="Q0", score=10 - rows[rank], tag="t")
-        run[["qid", "zero", "docno", rank, "score", "tag"]].to_csv(folder / name, **trec)
+    for name, rows in (("a", asked), ("b", asked), ("past", pool[past])):
+        rank = rows["rank_b" if name == "b" else "rank_a"]
+        run = rows[["qid"]].assign(q0="Q0", docno=rows["docno"], rank=rank, score=10 - rank, tag="t")
+        run.to_csv(folder / f"{name}.run", **trec)
     for name, rows in (("past.qrels", pool[past]), ("judged.qrels", judged)):
         rows.assign(zero=0)[["qid", "zero", "docno", "label"]].to_csv(folder / name, **trec)
     topics = pd.DataFrame({"qid": judged["qid"].unique()})
@@ -142,9 +124,13 @@ def make_world(folder: Path) -> None:
     for name, text in JOBS.items():
         (folder / f"{name}.toml").write_text(text)
     with contextlib.chdir(folder):
-        for job, name in (("answers", "docs"), ("whole", "plan")):
-            made = f"plan {TRAINED} --budget 40 --out {name} --topics topics.tsv --project {job}.toml".split()
-            assert CliRunner().invoke(app, made).exit_code == 0
+        for words in (
+            f"plan {TRAINED} --budget 40 --out docs --topics topics.tsv --project answers.toml",
+            f"plan {TRAINED} --budget 40 --out plan --topics topics.tsv --project whole.toml",
+            f"init {TRAINED} --budget 40 --topics topics.tsv --project init.toml",
+        ):
+            assert CliRunner().invoke(app, words.split()).exit_code == 0
+    (folder / "job.toml").write_text(JOBS["job"] + (folder / "init.toml").read_text().replace("my-plan", "docs"))
     plan = Plan.load(folder / "docs")
     rows = plan.assessments[["qid", "docno"]].merge(judged)
     rows.to_excel(folder / "judged.xlsx", index=False)
