@@ -91,12 +91,6 @@ def test_a_correction_is_a_later_record() -> None:
     assert latest(two.assign(time=tenths))["label"].tolist() == [0, 2]
 
 
-def test_skips_give_no_label_and_do_not_hide_other_judges() -> None:
-    qrels = qrels_of(records(("d1", "ann", None), ("d2", "ann", 1), ("d1", "bob", 2), ("d3", "bob", None)))
-    assert dict(zip(qrels["docno"], qrels["label"], strict=True)) == {"d2": 1, "d1": 2}
-    assert qrels_of(records(("d1", "ann", 1), ("d1", "ann", None))).empty
-
-
 def test_a_document_that_waits_for_another_judge_has_no_label_yet() -> None:
     """Whether it waits depends on how many are asked, judged it, or passed over it, and on the adjudicator."""
     cases = {
