@@ -72,9 +72,6 @@ def test_certain_draws_leave_no_degrees_of_freedom():
     assert degrees_left(few, importance, 1) == pytest.approx(9)
     alike = Sample(np.arange(10), np.ones(10, dtype=int), np.full(10, 1e-9))
     assert degrees_left(alike, alike.importance(np.full(20, 0.05)), 2) == pytest.approx(8, rel=1e-8)
-    again = Sample(np.arange(3), np.array([2, 1, 3]), np.array([1.0, 2.0, 3.0]), repeated=True)
-    v = again.importance(np.full(3, 1 / 3))
-    assert degrees_left(again, v, 2) == pytest.approx(effective_size(again.count, v) - 2)
 
 
 @pytest.mark.parametrize("name", ["snis", "ht", "difference"])

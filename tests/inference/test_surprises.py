@@ -190,15 +190,18 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
     level = np.where(drawn, classes.level(LABEL), -1)
     shift, part = recalibration(classes, level, np.arange(2)), replace(pool, ranks=pool.ranks[used])
 
+    def mixed(share, likelihoods, parts):
+        single = share * likelihoods[1] / ((1 - share) * likelihoods[0] + share * likelihoods[1])
+        return (1 - single) * parts[0] + single * parts[1]
+
     def corrected(kinds, share):
         values = []
-        for query, (usual, single) in enumerate(kinds):
-            mixed = share * single.every / ((1 - share) * usual.every + share * single.every)
-            value = ((1 - mixed) * usual.value + mixed * single.value) @ contrast[used]
-            for z in usual.effect:
-                mixed = share * single.others[z] / ((1 - share) * usual.others[z] + share * single.others[z])
-                effect = ((1 - mixed) * usual.effect[z] + mixed * single.effect[z]) @ contrast[used]
-                likely, place = (1 - mixed) * usual.likely[z] + mixed * single.likely[z], INDPTR[query] + z
+        for query, both in enumerate(kinds):
+            value = mixed(share, [each.every for each in both], [each.value for each in both]) @ contrast[used]
+            for z in both[0].effect:
+                likelihoods, place = [each.others[z] for each in both], INDPTR[query] + z
+                effect = mixed(share, likelihoods, [each.effect[z] for each in both]) @ contrast[used]
+                likely = mixed(share, likelihoods, [each.likely[z] for each in both])
                 value += (1 / chance[place] - 1) * (effect[level[place]] - likely @ effect)
             values.append(value)
         return np.array(values)
