@@ -105,6 +105,7 @@ def test_the_known_zero_counts_with_its_known_share(estimator):
 def test_a_census_is_exact(estimator):
     rng = np.random.default_rng(5)
     scores, (everything, p) = [random_scores(rng, 12) for _ in range(2)], without(np.ones(12), np.ones(12))
+    scores = [replace(s, expected_numerator=2 * s.numerator, expected_weight=s.weight + 1) for s in scores]
     first, second = (s.numerator.sum() / s.weight.sum() for s in scores)
     for some, expected in ((scores[:1], first), (scores, first - second)):
         assert ratio_estimate(some, everything, p, estimator).value == pytest.approx(expected, abs=1e-12)

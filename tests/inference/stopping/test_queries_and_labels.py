@@ -89,15 +89,6 @@ def test_the_cheapest_pair_is_that_of_a_grid(made, price):
     assert budget + price * enough.topics <= 1.005 * min(costs)
 
 
-def test_free_queries_make_the_floor_half_of_the_error_and_are_neither_fewer_than_there_are_nor_too_many():
-    enough, budget = even().cheapest(lambda error: error.half_width(0.95) <= 0.05, 0.0)
-    assert enough.floor / enough.at(budget).standard_error == pytest.approx(0.5, rel=0.01)
-    large = replace(even(5000), spread=0.01 * 60 / 5000)
-    assert large.cheapest(lambda error: error.half_width(0.95) <= 0.05, 0.0)[0].topics == 5000
-    with pytest.raises(ValueError, match="more than 10,000,000 queries would be needed"):
-        even().cheapest(lambda error: error.half_width(0.95) <= 1e-6, 1.0)
-
-
 @pytest.mark.parametrize("price", [0.0, 20.0])
 def test_the_promised_power_is_reached_in_pools_from_a_population(price):
     """600 pools of the size that is asked for, each sampled for the budget that is asked for.
