@@ -63,17 +63,16 @@ def test_values_are_the_sums_of_the_definition():
     rate, mean, variance = np.array([[3.0, 1.0, 0.5, 2.0], [0.1, 0.7, 0.0, -1.0], [1.0, 2.0, 3.0, 4.0]])
     c = np.array([0.3, 2.0, -0.25, -1.5])
     draws = Units(rate, mean, variance, LOW, HIGH).judged(c, 4)
+    expected = []
     for t in range(4):
         base, left = c[:t].sum() + mean[t:].sum(), rate[t:].sum()
         least, most = (((end - mean) / rate)[t:] * left for end in (LOW, HIGH))
-        assert draws.value[t] == pytest.approx(base + (c - mean)[t] / rate[t] * left)
-        assert draws.worst[t] == pytest.approx(base + min(0.0, least.min()))
-        assert draws.best[t] == pytest.approx(base + max(0.0, most.max()))
-        assert draws.expected[t] == pytest.approx(left * (variance / rate)[t:].sum())
-        assert draws.base[t] == pytest.approx(base)
-    for t in range(5):
-        assert draws.least[t] == pytest.approx(c[:t].sum() + LOW[t:].sum())
-        assert draws.most[t] == pytest.approx(c[:t].sum() + HIGH[t:].sum())
+        value, spread = base + (c - mean)[t] / rate[t] * left, left * (variance / rate)[t:].sum()
+        expected.append((base, value, base + min(0.0, least.min()), base + max(0.0, most.max()), spread))
+    found = draws.base[:4], draws.value, draws.worst, draws.best, draws.expected
+    np.testing.assert_allclose(np.transpose(found), expected, atol=1e-12)
+    for ends, bound in ((draws.least, LOW), (draws.most, HIGH)):
+        np.testing.assert_allclose(ends, [c[:t].sum() + bound[t:].sum() for t in range(5)])
 
 
 def test_capital_is_the_product_of_the_definition():
