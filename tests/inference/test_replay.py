@@ -24,23 +24,18 @@ from pt_active.sampling.sample import Sample
 from pt_active.studies.simulate import labelled_population, replays, simulate
 
 
-def population(queries, systems):
+def random_population():
     """Values near what the model expects, costs of whole documents."""
     rng = np.random.default_rng(0)
-    mean = rng.uniform(0, 1, (queries, systems))
-    root = rng.normal(0, 0.2, (queries, systems, systems))
-    cost = rng.integers(3, 9, queries)
-    return Population(
-        values=mean + rng.normal(0.02 * np.arange(systems), 0.2, (queries, systems)),
-        moments=Moments(mean, root @ root.transpose(0, 2, 1)),
-        uniform=Moments(np.full((queries, systems), 0.5), np.tile(np.eye(systems) * 0.1, (queries, 1, 1))),
-        cost=cost.astype(np.float64),
-        weight=rng.dirichlet(np.full(queries, 8.0)),
-        documents=cost,
-    )
+    mean, root = rng.uniform(0, 1, (40, 2)), rng.normal(0, 0.2, (40, 2, 2))
+    cost = rng.integers(3, 9, 40)
+    values = mean + rng.normal([0.0, 0.02], 0.2, (40, 2))
+    uniform = Moments(np.full((40, 2), 0.5), np.tile(np.eye(2) * 0.1, (40, 1, 1)))
+    moments, weight = Moments(mean, root @ root.transpose(0, 2, 1)), rng.dirichlet(np.full(40, 8.0))
+    return Population(values, moments, uniform, cost.astype(np.float64), weight, documents=cost)
 
 
-POOL = population(40, 2)
+POOL = random_population()
 BUDGETS = [30.0, 60.0, 120.0]
 NUMBERS = ("truth", "estimate", "standard_error", "n_draws", "n_queries", "n_judged", "spent")
 

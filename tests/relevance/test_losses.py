@@ -27,9 +27,9 @@ MEASURED = [
     (Accuracy(), accuracy_score),
     (Squared(), mean_squared_error),
     (COSTS, lambda y, f: np.mean([COSTS.matrix[int(a)][int(b)] for a, b in zip(f, y, strict=True)])),
-    *((Precision(rel), partial(lambda rel, y, f: precision_score(y >= rel, f >= rel), rel)) for rel in (1, 2)),
-    *((Recall(rel), partial(lambda rel, y, f: recall_score(y >= rel, f >= rel), rel)) for rel in (1, 2)),
-    *((F1(rel), partial(lambda rel, y, f: f1_score(y >= rel, f >= rel), rel)) for rel in (1, 2)),
+    (Precision(rel=2), lambda y, f: precision_score(y >= 2, f >= 2)),
+    (Recall(rel=2), lambda y, f: recall_score(y >= 2, f >= 2)),
+    (F1(rel=1), lambda y, f: f1_score(y >= 1, f >= 1)),
 ]
 
 

@@ -10,6 +10,7 @@ from statsmodels.stats.power import TTestPower
 
 from pt_active.inference.estimators import Controls, difference
 from pt_active.inference.new_queries import by_drawn_query, widened_by_queries
+from pt_active.inference.reference import redrawn
 from pt_active.inference.stopping.error_curve import ErrorCurve, NewQueriesCurve
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.sample import Sample
@@ -102,20 +103,12 @@ def test_the_promised_power_is_reached_in_pools_from_a_population(price):
     for _ in range(600):
         model = wanted + np.sqrt(0.5) * rng.standard_normal(m)
         values = model + np.sqrt(0.5) * rng.standard_normal(m)
-        sample = in_random_order(m, int(budget / 10 + rng.random()), rng)
+        number = np.ones(min(int(budget / 10 + rng.random()), m), dtype=int)
+        drawn = redrawn(Sample(number.cumsum() - 1, number, number, q=np.full(m, 1 / m)), 1, rng)
+        sample = Sample(drawn.rows[0], number, drawn.expected[0])
         weighting, weight = difference(sample, Controls(np.full(m, 1 / m), model)), np.full(m, 1 / m)
         value, *known = map(float, vars(weighting.estimate(sample.of(values))).values())
         by_query = by_drawn_query(sample, weighting, weight, model, sample.of(values))
         error, degrees, _ = widened_by_queries(*known, None, by_query, 0.05)
         found += abs(value) > stats.t.ppf(0.975, degrees) * error
     assert found / 600 == pytest.approx(0.8, abs=3 * np.sqrt(0.16 / 600))
-
-
-def in_random_order(m, number, rng):
-    """The first queries of m."""
-    if number >= m:
-        return Sample.once(np.ones(m), census=True)
-    priority = rng.exponential(size=m)
-    order = np.argsort(priority)
-    inclusion = np.full(number, -np.expm1(-priority[order[number]]))
-    return Sample(order[:number], np.ones(number, dtype=np.int64), inclusion)
