@@ -40,11 +40,6 @@ def test_risks_are_those_of_scikit_learn(loss, expected):
     assert u.sum() / w.sum() == pytest.approx(expected(label, prediction[:, 0]))
 
 
-def test_names():
-    shown = [str(loss) for loss in (ZeroOne(), Precision(rel=2), Recall(), F1(slice="long"), FMeasure(0.3), Squared())]
-    assert shown == ["Error", "Precision(rel=2)", "Recall", "F1(slice='long')", "F(eta=0.3)", "SquaredError"]
-
-
 @pytest.mark.parametrize("loss", [COSTS, F1(slice="long"), GaussianSquared()], ids=str)
 def test_a_description_gives_the_loss_back(loss):
     assert from_description(described(loss)) == loss

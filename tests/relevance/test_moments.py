@@ -6,10 +6,10 @@ from functools import partial
 
 import ir_measures
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir_measures import Qrel, ScoredDoc
 
 from pt_active.relevance.bounds import UNIT_MEASURES, contrast_bounds
 from pt_active.relevance.measures import parse_measure
@@ -228,18 +228,15 @@ WITH_PARAMETERS = (
 
 
 def test_listed_measures_lie_between_0_and_1_for_random_labels_and_for_the_best_and_the_worst_order():
-    rng, qrels, run = np.random.default_rng(0), [], []
-    for number in range(50):
-        query, labels = f"q{number}", rng.integers(0, number % 5 + 1, 9)
-        scores = (-1.0) ** number * labels if number < 5 else rng.random(9)
-        judged, found = rng.random(9) < 0.8, (rng.random(9) < 0.7) | (number < 5)
-        judged[0] = found[1] = True
-        qrels += [Qrel(query, f"d{z}", int(labels[z])) for z in np.flatnonzero(judged)]
-        run += [ScoredDoc(query, f"d{z}", scores[z]) for z in np.flatnonzero(found)]
-    seen = {}
-    for metric in ir_measures.iter_calc(map(ir_measures.parse_measure, WITH_PARAMETERS), qrels, run):
-        seen.setdefault(str(metric.measure.NAME), []).append(metric.value)
-    assert set(seen) == set(UNIT_MEASURES)
+    rng, query, document = np.random.default_rng(0), np.repeat(np.arange(50), 9), np.tile(np.arange(9), 50)
+    labels, sorted_ = rng.integers(0, query % 5 + 1), query < 5
+    frame = pd.DataFrame({"query_id": query.astype(str), "doc_id": document.astype(str), "relevance": labels})
+    frame["score"] = np.where(sorted_, (-1.0) ** query * labels, rng.random(450))
+    judged, found = (rng.random(450) < 0.8) | (document == 0), (rng.random(450) < 0.7) | sorted_ | (document == 1)
+    seen = {name: [] for name in UNIT_MEASURES}
+    measures = map(ir_measures.parse_measure, WITH_PARAMETERS)
+    for metric in ir_measures.iter_calc(measures, frame[judged], frame[found]):
+        seen[str(metric.measure.NAME)].append(metric.value)
     for values in seen.values():
         assert min(values) >= 0
         assert 0.5 < max(values) <= 1 + 1e-9
