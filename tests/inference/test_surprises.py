@@ -12,6 +12,7 @@ from scipy import special, stats
 from pt_active.inference.documents import cautious_variance, document_estimate
 from pt_active.inference.surprises import recalibration, single_shares, surprises
 from pt_active.relevance import _class_kernels as kernels
+from pt_active.relevance.classes import LENIENCY, SLOPE, TILT
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling import surprises as drawing
@@ -89,6 +90,25 @@ def test_classes_lie_around_the_posterior_of_their_query_and_have_the_weights_of
         assert shifts == pytest.approx(placed, rel=1e-9)
         prior = stats.norm(scale=deviation).logpdf(placed).sum(axis=1) - stats.norm.logpdf(points).sum(axis=1)
         assert logs - logs.max() == pytest.approx(prior - prior.max(), rel=1e-9, abs=1e-12)
+
+
+def test_the_classes_of_a_query_lie_where_its_labels_say():
+    """Their mean and deviation are those of the posterior, summed over a fine grid of shifts."""
+    level, deviation = np.where(np.arange(8) % 4 < 3, LABEL, -1), np.array([LENIENCY, SLOPE, TILT])
+    classes, axis = replace(drawing.in_classes(pool_of("nDCG"), BELIEFS), known=level), np.linspace(-3.5, 3.5, 29)
+    grid = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+
+    def posterior(labelled, shifts, logs):
+        chance = class_chances_of(classes, labelled, shifts)[:, np.arange(3), level[labelled]]
+        weight = special.softmax(logs + np.log(np.maximum(chance, 1e-12)).sum(axis=1))
+        mean = weight @ shifts / deviation
+        return mean, np.sqrt(weight @ (shifts / deviation - mean) ** 2)
+
+    for start, shifts, logs in zip(INDPTR, *classes.told_by_labels(), strict=False):
+        mean, spread = posterior(start + np.arange(3), grid * deviation, -0.5 * (grid**2).sum(axis=1))
+        found, apart = posterior(start + np.arange(3), shifts, logs)
+        assert (np.abs(found - mean) < 0.4 * spread).all()
+        assert ((apart / spread > 0.6) & (apart / spread < 1.4)).all()
 
 
 @pytest.mark.parametrize("measure", MEASURES)
