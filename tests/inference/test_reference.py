@@ -114,6 +114,7 @@ def test_samples_are_redrawn_as_they_were(sample, law):
     """As many draws, whose weights have the mean 1, even where a pair is certain."""
     found, weighted = redrawn(sample, 5000, np.random.default_rng(0), law), np.zeros((5000, len(sample.q)))
     assert (found.draws == sample.draws).all()
+    assert sample.repeated or (np.diff(np.sort(found.rows, axis=1), axis=1) > 0).all()
     np.add.at(weighted, (np.arange(5000)[:, None], found.rows), found.count / found.expected)
     assert (np.abs(weighted.mean(axis=0) - 1) <= 3.5 * weighted.std(axis=0) / np.sqrt(5000) + 1e-12).all()
     if sample.repeated:

@@ -134,7 +134,8 @@ def test_names_round_trip():
     assert str(parse_measure("ndcg_cut_10")) == "nDCG@10"
 
 
-def test_qrels_in_which_nothing_is_judged_have_no_values():
-    found = measure_values(RUN, QRELS.assign(label=-1), "nDCG@10")
+@pytest.mark.parametrize("measure", ["nDCG@10", "P@5"])
+def test_qrels_in_which_nothing_is_judged_have_no_values(measure):
+    found = measure_values(RUN, QRELS.assign(label=-1), measure)
     assert found.columns.tolist() == ["qid", "value"]
     assert found.empty
