@@ -299,10 +299,9 @@ def beliefs(sure):
     return sure * np.eye(3)[2 - LABEL] + (1 - sure) / 3
 
 
-def predictions(pool, sure, contrast, estimator):
-    """What stands in for documents, by the labels of a sample."""
+def check_revealed(pool, sure, contrast, estimator):
     truth = np.eye(3)[LABEL]
-    return lambda sample: predicted(pool, sample, beliefs(sure), truth, contrast, estimator)
+    check(pool, REVEALED, lambda s: predicted(pool, s, beliefs(sure), truth, contrast, estimator), truth, contrast)
 
 
 @pytest.mark.parametrize(
@@ -313,15 +312,14 @@ def predictions(pool, sure, contrast, estimator):
     [([1.0], 0.8, "difference"), ([0.0, -1.0, 1.0], 0.8, "ht"), ([0.0, -1.0, 1.0], 1.0, "difference")],
 )
 def test_estimates_of_any_measure_are_unbiased_and_so_is_their_variance(measure, contrast, sure, estimator):
-    pool, contrast = revealed_pool(measure, len(contrast)), np.array(contrast)
-    check(pool, REVEALED, predictions(pool, sure, contrast, estimator), np.eye(3)[LABEL], contrast)
+    check_revealed(revealed_pool(measure, len(contrast)), sure, np.array(contrast), estimator)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@2", "AP", "made up"])
 @pytest.mark.parametrize(("leniency", "samples"), [(0.0, 1), (0.0, 7), (1.0, 1), (3.0, 30)])
 def test_one_label_vector_and_any_leniency_are_unbiased_too(measure, leniency, samples):
     pool = revealed_pool(measure, 2, leniency=leniency, samples=samples)
-    check(pool, REVEALED, predictions(pool, 0.0, DIFFERENCE, "regression"), np.eye(3)[LABEL], DIFFERENCE)
+    check_revealed(pool, 0.0, DIFFERENCE, "regression")
 
 
 def test_what_is_kept_of_one_document_is_not_taken_for_another_answer():
