@@ -1,7 +1,8 @@
-"""Moments and bounds of measures: by enumeration of all label vectors, and with `ir_measures`."""
+"""What to expect of measures, and their bounds: by enumeration of all label vectors, and with `ir_measures`."""
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import ir_measures
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from pt_active.relevance.bounds import UNIT_MEASURES, contrast_bounds
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import evaluator, label_moments
+from pt_active.relevance.revealed import LOG_PRIOR, Expectation, revealed_form
 
 
 def top(ranked, cutoff):
@@ -240,3 +242,84 @@ def test_listed_measures_lie_between_0_and_1_for_random_labels_and_for_the_best_
     for values in seen.values():
         assert min(values) >= 0
         assert 0.5 < max(values) <= 1 + 1e-9
+
+
+# --- the expectation while labels become known: the measure in the end, whatever was expected -------------------------
+
+REVEALED = ["nDCG", "nDCG(gains={0:0,1:5,2:1})@4", "AP(rel=2)@3"]
+
+
+def to_be_revealed(measure, gaps=0):
+    """What is expected of two queries of 7 documents, their labels, and an order in which these become known.
+
+    With gaps, documents that are not in the pool take some ranks.
+    """
+    rng, ranks = np.random.default_rng(1), np.zeros((3, 14), dtype=np.int32)
+    for r, a in itertools.product(range(3), (0, 7)):
+        found = a + rng.permutation(7)[: rng.integers(1, 8)]
+        ranks[r, found] = rng.permutation(len(found) + gaps)[: len(found)] + 1
+    belief, label = rng.dirichlet(np.ones(4), 14), rng.integers(0, 4, 14)
+    belief[1], label[1] = [1, 0, 0, 0], 3
+    key = rng.integers(0, 2**63, 14).astype(np.uint64)
+    expected = Expectation(revealed_form(parse_measure(measure), 3), np.array([0, 7, 14]), ranks, belief, key)
+    return expected, label, np.r_[rng.permutation(7), 7 + rng.permutation(7)]
+
+
+@pytest.mark.parametrize("measure", [*REVEALED, "Bpref", "Rprec", "infAP"])
+def test_with_all_labels_the_expectation_is_the_measure(measure):
+    """The label of a document that the model rules out is taken as it is."""
+    expected, label, order = to_be_revealed(measure)
+    parsed, queries = parse_measure(measure), (slice(0, 7), slice(7, 14))
+    values = [[by_ir_measures(parsed, label[None, x], rank[x])[0] for rank in expected.ranks] for x in queries]
+    found = expected.start() + expected.steps(order, label).reshape(3, 2, 7).sum(axis=2).T
+    np.testing.assert_allclose(found, values, atol=1e-12)
+    np.testing.assert_allclose(replace(expected, belief=np.eye(4)[label]).start(), values, atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", REVEALED)
+def test_the_compiled_loops_are_those_of_the_evaluator(measure):
+    expected, label, order = to_be_revealed(measure, gaps=4)
+    slow = replace(expected, form=replace(expected.form, compiled=None))
+    np.testing.assert_allclose(expected.start(), slow.start(), atol=1e-12)
+    for part in (order, order[:0], order[[0, 1, 9]]):
+        np.testing.assert_allclose(expected.steps(part, label), slow.steps(part, label), atol=1e-12)
+
+
+def test_what_is_expected_depends_on_labels_and_ids_alone():
+    """Not on the rows, nor on the labels of other queries, nor on labels that come later."""
+    expected, label, order = to_be_revealed("nDCG@3")
+    rows = np.r_[np.random.default_rng(0).permutation(7), 7 + np.random.default_rng(1).permutation(7)]
+    moved = replace(expected, ranks=expected.ranks[:, rows], belief=expected.belief[rows], key=expected.key[rows])
+    place = np.argsort(rows)
+    np.testing.assert_allclose(moved.start(), expected.start(), atol=1e-12)
+    steps = expected.steps(order, label)
+    np.testing.assert_allclose(moved.steps(place[order], label[rows])[:, place], steps, atol=1e-12)
+    np.testing.assert_allclose(expected.steps(order[7:], label)[:, 7:], steps[:, 7:], atol=1e-12)
+    later = label.copy()
+    later[order[4:7]] = 0
+    np.testing.assert_array_equal(expected.steps(order, later)[:, order[:4]], steps[:, order[:4]])
+
+
+def test_the_expectation_is_that_of_a_lenient_model():
+    """Over many label vectors, against the sum over all labels and classes; the third document is certain.
+
+    A class multiplies the odds that a grade is at most g, for each g.
+    """
+    measure, places = parse_measure("nDCG@2"), np.arange(3)
+    form = replace(revealed_form(measure, 2), samples=20_000)
+    belief = np.array([[0.6, 0.1, 0.3], [0.2, 0.5, 0.3], [0.0, 1.0, 0.0]])
+    ranks, key = np.array([[1, 2, 3]], dtype=np.int32), np.array([3, 5, 7], dtype=np.uint64)
+    expected = Expectation(form, np.array([0, 3]), ranks, belief, key)
+    labels = np.array(list(itertools.product(range(3), repeat=3)))
+    values = evaluator(measure, 2)(labels, ranks)[:, 0]
+    weight = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
+    below = belief.cumsum(axis=1)
+    below = np.array([factor * below / (1 - below + factor * below) for factor in form.factors])
+    by_class = np.diff(below, axis=2, prepend=0)
+    chances = by_class[:, places, labels].prod(axis=2)
+    assert expected.start()[0, 0] == pytest.approx(weight @ chances @ values, abs=0.01)
+    shown = labels[:, 0] == 2
+    posterior = weight * by_class[:, 0, 2]
+    given = [(each[shown] / each[shown].sum()) @ values[shown] for each in chances]
+    step = expected.steps(np.array([0]), np.array([2, 0, 0]))[0, 0]
+    assert expected.start()[0, 0] + step == pytest.approx(posterior @ given / posterior.sum(), abs=0.01)
