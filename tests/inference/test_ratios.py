@@ -114,17 +114,19 @@ def test_a_census_is_exact(estimator):
 @pytest.mark.parametrize(("estimator", "number"), [("regression", 2), ("snis", 1), ("difference", 1)])
 def test_many_samples_have_the_estimates_of_each(estimator, number):
     """Eight samples of 6 of 60 pairs."""
-    rng, p = np.random.default_rng(number), plain(60)
-    rows = rng.random((8, 60)).argsort(axis=1)[:, :6]
-    labels = (rng.random((number, 2, 8, 6)) > 0.4).astype(float)
-    expected, model = rng.uniform(0.05, 0.9, (8, 6)), rng.random((number, 2, 60))
-    scores = [Scores(*labels[s], *model[s]) for s in range(number)]
-    ours = ratio_estimate(scores, Sample(rows, np.ones_like(rows), expected), p, estimator)
+    rng = np.random.default_rng(number)
+    rows, expected = rng.random((8, 60)).argsort(axis=1)[:, :6], rng.uniform(0.05, 0.9, (8, 6))
+    labels, model = (rng.random((number, 2, 8, 6)) > 0.4).astype(float), rng.random((number, 2, 60))
+
+    def estimate(which):
+        scores = [Scores(*labels[s][:, which], *model[s]) for s in range(number)]
+        sample = Sample(rows[which], np.ones_like(rows[which]), expected[which])
+        return vars(ratio_estimate(scores, sample, plain(60), estimator))
+
+    together = estimate(slice(None))
     for r in range(8):
-        one = [Scores(*labels[s, :, r], *model[s]) for s in range(number)]
-        alone = ratio_estimate(one, Sample(rows[r], np.ones(6), expected[r]), p, estimator)
-        for name, found in vars(ours).items():
-            assert found[r] == pytest.approx(float(getattr(alone, name)), rel=1e-8, nan_ok=True), name
+        for name, alone in estimate(r).items():
+            assert together[name][r] == pytest.approx(float(alone), rel=1e-8, nan_ok=True), name
 
 
 def test_the_allocation_makes_the_variance_least():

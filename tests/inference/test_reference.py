@@ -1,7 +1,6 @@
 """The simulated reference of intervals: by enumeration, and against replays of the real drawing and estimate."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -174,21 +173,17 @@ def test_few_degrees_in_the_replays_are_those_of_the_interval_and_an_end_may_lac
     assert found.bounded == bounded
 
 
-def replays_of(make, queries, drawing, prices):
-    """Replays of a difference at a cost of opening a query and a budget, with what the model expects."""
+def replays_of(make, queries, drawing, prices, elsewhere=False):
+    """Replays at a cost of opening a query and a budget; what the model expects, or else other values, stands in."""
     pool, *_ = make(7, "DCG@3", queries=queries)
-    size = len(pool.query)
+    size, rng = len(pool.query), np.random.default_rng(8)
     grades, cost = np.random.default_rng(7).dirichlet([4, 2, 1], size=size), np.ones(size)
     sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, RoundSettings(drawing))
     design = document_design(sizes, drawing, Costs(pool.indptr, cost, prices[0]), prices[1])
-    redraws = Redraws(pool.query, design, grades, np.arange(size))
-    return DocumentReplays(pool, np.array([1.0, -1.0]), redraws, grades @ pool.form.values)
-
-
-def elsewhere(replays):
-    """Replays in which other values stand in for documents than those that the model expects."""
-    values = np.random.default_rng(8).random(len(replays.stands_for))
-    return replace(replays, stands_for=values * replays.pool.form.values.max())
+    stands_for = rng.random(size) * pool.form.values.max() if elsewhere else grades @ pool.form.values
+    return DocumentReplays(
+        pool, np.array([1.0, -1.0]), Redraws(pool.query, design, grades, np.arange(size)), stands_for
+    )
 
 
 @pytest.mark.parametrize(("drawing", "overhead"), [("depth", 2.0), ("successive", 0.0), ("successive", 3.0)])
@@ -212,7 +207,7 @@ def test_replays_of_documents_are_those_of_the_drawing(random_documents, drawing
 
 @pytest.mark.parametrize(("drawing", "budget"), [("successive", 40.0), ("depth", 10.0)])
 def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(random_documents, drawing, budget):
-    replays = elsewhere(replays_of(random_documents, 20, drawing, (0.0, budget)))
+    replays = replays_of(random_documents, 20, drawing, (0.0, budget), elsewhere=True)
     pool, contrast = replays.pool, replays.contrast
     design, grades = replays.redraws.design, replays.redraws.grades
     variables, number = Variables.of(pool.form, grades), 50
@@ -241,7 +236,7 @@ def test_a_replay_is_what_the_estimator_says_of_its_draws_and_labels(random_docu
 
 
 def test_replays_in_which_everything_is_drawn_have_no_error(random_documents):
-    replays = elsewhere(replays_of(random_documents, 20, "successive", (0.0, 1e6)))
+    replays = replays_of(random_documents, 20, "successive", (0.0, 1e6), elsewhere=True)
     assert (replays.replayed(50, 3).errors == 0).all()
 
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -135,18 +134,12 @@ def test_expected_squares_are_those_of_all_labels(measure):
         np.testing.assert_allclose(squares[:, here], expected, **close)
 
 
-class Told(NamedTuple):
-    """What labels say about a query, by enumeration."""
-
-    value: np.ndarray  # float64[k]
-    effect: dict[int, np.ndarray]  # float64[L+1, k] of each labelled document
-    likely: dict[int, np.ndarray]  # float64[L+1]
-    every: float  # The likelihood of all labels
-    others: dict[int, float]  # … and of all but that of each labelled document
-
-
 def enumerated(pool, query, classes, level, single):
-    """By all labellings, which are independent in each class; ``single`` are those with one document above level 0."""
+    """What labels say about a query, by all labellings, which are independent in each class.
+
+    Its value float64[k], the effects float64[L+1, k] and chances float64[L+1] of labelled documents, and the
+    likelihood of all labels and of all but one; ``single`` are labellings with one document above level 0.
+    """
     every, values = every_labelling(pool, query, classes)
     shifts, logs = (each[min(query, len(each) - 1)] for each in classes.classes)
     level, relevant = level[INDPTR[query] :][:4], (every > 0).sum(axis=1)
@@ -176,7 +169,8 @@ def enumerated(pool, query, classes, level, single):
         for z, some in without.items():
             given = [some[:, has] @ values[has] / some[:, has].sum(axis=1, keepdims=True) for has in at[z]]
             effect[z] = np.einsum("c,gck->gk", some.sum(axis=1) / some.sum(), given)
-    return Told(value, effect, likely, joint(level).sum(), {z: some.sum() for z, some in without.items()})
+    others = {z: some.sum() for z, some in without.items()}
+    return SimpleNamespace(value=value, effect=effect, likely=likely, every=joint(level).sum(), others=others)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
