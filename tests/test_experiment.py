@@ -30,12 +30,12 @@ def systems(demo) -> dict[str, pd.DataFrame]:
 
 
 def test_means_and_intervals_are_the_plans(plan, qrels, demo):
-    everything, queries = demo.qrels[demo.qrels.qid.isin(plan.sample.qid)], "these"
+    everything = demo.qrels[demo.qrels.qid.isin(plan.sample.qid)]
     assert len(everything) > len(qrels)  # labels outside the pool change nothing
-    frame = Experiment(demo.runs, plan, everything, [DCG @ 10, "ERR@5"], queries=queries).set_index("name")
+    frame = Experiment(demo.runs, plan, everything, [DCG @ 10, "ERR@5"], queries="these").set_index("name")
     assert frame.estimator.tolist() == ["regression", "regression"]
     for measure in ("DCG@10", "ERR(max_rel=3)@5"):
-        for name, estimate in plan.estimate(qrels, measure, queries=queries).items():
+        for name, estimate in plan.estimate(qrels, measure, queries="these").items():
             said = frame.loc[name, [measure, f"{measure} low", f"{measure} high"]].tolist()
             assert said == pytest.approx([estimate.value, *estimate.confidence_interval()], abs=1e-10)
 
@@ -86,29 +86,27 @@ def test_perquery_values_and_weights(plan, qrels, demo):
     candidate = frame[frame.name == "candidate"].set_index("qid")
     expected = measure_values(demo.runs["candidate"], qrels, DCG @ 10).set_index("qid").value
     assert candidate.value.to_dict() == pytest.approx(expected.to_dict(), abs=1e-12)
-    assert (candidate.value * candidate.weight).sum() == pytest.approx(
-        plan.estimate(qrels, estimator="snis")["candidate"].value, abs=1e-12
-    )
+    estimate = plan.estimate(qrels, estimator="snis")["candidate"]
+    assert candidate.value @ candidate.weight == pytest.approx(estimate.value, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        ({"test": "t"}, TypeError, "unexpected keyword argument 'test'"),
-        ({"names": ["a", "a"]}, ValueError, "names must be different, one for each of 2 systems, got 'a', 'a'"),
-        ({"correction": "holm"}, ValueError, "needs a baseline"),
-        ({"correction": "tukey", "baseline": 0}, ValueError, "use Plan.rank"),
-        ({"correction": "hulm", "baseline": 0}, ValueError, "unknown correction 'hulm'"),
-        ({"baseline": []}, ValueError, r"got \[\]"),
-        ({"baseline": ["production", 0]}, ValueError, "none twice"),
-        ({"baseline": "none"}, ValueError, "unknown baseline 'none'"),
-        ({"baseline": 7}, ValueError, "unknown baseline 7"),
-        ({"clusters": "qneed"}, ValueError, "there is no column 'qneed'"),
+        ({"names": ["a", "a"]}, "names must be different, one for each of 2 systems, got 'a', 'a'"),
+        ({"correction": "holm"}, "needs a baseline"),
+        ({"correction": "tukey", "baseline": 0}, "use Plan.rank"),
+        ({"correction": "hulm", "baseline": 0}, "unknown correction 'hulm'"),
+        ({"baseline": []}, r"got \[\]"),
+        ({"baseline": ["production", 0]}, "none twice"),
+        ({"baseline": "none"}, "unknown baseline 'none'"),
+        ({"baseline": 7}, "unknown baseline 7"),
+        ({"clusters": "qneed"}, "there is no column 'qneed'"),
     ],
 )
-def test_bad_arguments(plan, qrels, demo, arguments, error, message):
+def test_bad_arguments(plan, qrels, demo, arguments, message):
     systems = list(demo.runs.values()) if "names" in arguments else demo.runs
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         Experiment(systems, plan, qrels, [DCG @ 10], **arguments)
 
 
