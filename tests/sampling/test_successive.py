@@ -115,6 +115,19 @@ def test_rates_lead_to_the_planned_chances(random_documents, seed, overhead, sha
     assert (everything.chance(pool.query)[sizes.order] == 1).all()
 
 
+@pytest.mark.parametrize("drawing", ["successive", "surprises"])
+def test_documents_come_before_a_threshold_with_the_chance_of_the_design(drawing):
+    """``1 − exp(−r T)``, or ``min(1, r T)``; to 4 standard errors."""
+    number = 20_000
+    rate = np.resize(RATES, number)
+    design = DocumentDesign(drawing, np.arange(number), np.ones(1), np.zeros(number), rate=rate)
+    priority = priorities_of(design, np.random.default_rng(6).exponential(size=number))
+    share = (priority < 0.7).reshape(-1, 4).mean(axis=0)
+    expected = 1 - np.exp(-0.7 * RATES) if drawing == "successive" else np.minimum(0.7 * RATES, 1)
+    np.testing.assert_allclose(at(design, 0.7).inclusion[:4], expected, rtol=1e-12)
+    assert (abs(share - expected) <= 4 * np.sqrt(expected * (1 - expected) / 5000)).all()
+
+
 @settings(max_examples=12)
 @given(SEEDS, st.sampled_from([0.0, 1.0]))
 def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_documents, seed, overhead):
