@@ -269,6 +269,11 @@ def test_many_rankers_have_the_classes_of_all_and_differences_of_their_values():
         np.testing.assert_allclose(left, right, atol=1e-12)
 
 
+def test_where_no_label_moves_a_contrast_all_documents_count_alike():
+    gains = drawing.surprise_gains(pool_of("AP"), BELIEFS, np.zeros((1, 2, 2)), 0.1)
+    np.testing.assert_allclose(gains, [WEIGHT.repeat(4) ** 2], rtol=1e-12)
+
+
 @pytest.mark.parametrize("contrast", [ALONE, DIFFERENCE], ids=["alone", "difference"])
 def test_the_cautious_variance_is_that_of_the_gains(contrast):
     pool, chance = pool_of("AP"), np.r_[0.0, np.linspace(0.3, 1.0, 7)]
