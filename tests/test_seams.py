@@ -57,24 +57,22 @@ def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
 
 def keyed(folder, **keys):
     """A project file with these keys."""
-    file = folder / "keys.toml"
-    file.write_text(project_text(keys))
-    return file
+    (folder / "keys.toml").write_text(project_text(keys))
+    return folder / "keys.toml"
 
 
-def said(*words: object, code: int = 0) -> str:
+def said(*words, code=0):
     """What a command prints, or what it complains of if it fails."""
     result = CliRunner().invoke(app, [str(each) for each in words])
     assert result.exit_code == code, result.stderr
     return result.stderr if code else result.stdout
 
 
-def of_queries(pool: pd.DataFrame, **how: Any) -> Plan:
-    about = {"measure": "DCG@10", "budget": 200, "seed": 1, "level": "query"} | how
-    return Plan.create(pool.drop(columns=["best", "one"]), None, **about)
+def of_queries(pool, measure="DCG@10", budget=200, level="query", **how):
+    return Plan.create(pool.drop(columns=["best", "one"]), None, measure, budget=budget, seed=1, level=level, **how)
 
 
-def road(plan: Plan, labels: pd.DataFrame, folder: Path) -> dict[str, object]:
+def road(plan, labels, folder):
     """Saves a plan, asks all that can be asked of its labels, and returns the report."""
     plan, judged = Plan.load(plan.save(folder / "plan").path), wanted(plan, labels)
     assert all(each.standard_error > 0 for each in (plan.compare(judged), *plan.estimate(judged).values()))
@@ -196,8 +194,8 @@ def test_a_judging_tool(pool, labels, tmp_path, register):
     said("export", plan.path, "--out", tmp_path / "work", "--format", "ticks")
     known = judged.set_index(["qid", "docno"])["label"]
     lines = (tmp_path / "work").read_text(encoding="utf-8").splitlines()
-    filled = "".join(f"{line}{known[tuple(line.split('#')[1:3])]}\n" for line in lines)
-    (tmp_path / "filled").write_text(filled, encoding="utf-8")
+    filled = [f"{line}{known[tuple(line.split('#')[1:3])]}\n" for line in lines]
+    (tmp_path / "filled").write_text("".join(filled), encoding="utf-8")
     said("import", "ticks", tmp_path / "filled", "--plan", plan.path, "--out", kept)
     shown = said("status", plan.path, kept, "--json")
     assert json.loads(shown)["result"]["difference"] == plan.compare(judged).difference
@@ -246,8 +244,7 @@ def test_a_labelling_cost(pool, labels, tmp_path, register):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"This plan cost {plan.manifest['spent']:.0f} cents." in page
     asked = ["plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new"]
-    much = keyed(tmp_path, cost="much")
-    assert "log-length, column, price" in said(*asked, "--project", much, code=2)
+    assert "log-length, column, price" in said(*asked, "--project", keyed(tmp_path, cost="much"), code=2)
 
 
 class _Falling(GradeModel):
