@@ -109,9 +109,6 @@ def test_values_that_are_equal_up_to_rounding_stand_in_the_order_of_their_ids(le
     assert found.documents["docno"].head(6).nunique() == 1
 
 
-# --- groups of queries ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("level", "estimator"), [("query", "regression"), ("document", "ht")])
 def test_a_group_of_all_is_the_whole(level, estimator, planned):
     plan, qrels = planned(DCG @ 10, level)

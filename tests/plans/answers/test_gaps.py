@@ -106,9 +106,6 @@ def test_parts_count_with_every_label_that_a_gap_may_have(design, measure, ranke
     assert (strict.judged, strict.left_out) == (0, len(some))
 
 
-# --- documents that wait for a second judge: their first label is not used --------------------------------------------
-
-
 @BOTH
 def test_what_is_due_counts_as_if_it_had_no_label(level):
     plan = plan_of(level)
@@ -129,9 +126,6 @@ def test_what_is_due_counts_as_if_it_had_no_label(level):
     for missing in ("error", "nonrelevant"):
         with pytest.raises(ValueError, match=message):
             plan.compare(records, missing=missing)
-
-
-# --- plans that are cut to what is judged -----------------------------------------------------------------------------
 
 
 CUT = "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand"

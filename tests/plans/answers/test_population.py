@@ -127,9 +127,6 @@ def test_groups_of_queries_answer_for_new_queries_of_their_kind(graded, labels, 
         assert each.high >= high - 1e-9
 
 
-# --- at any time ------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module", params=["query", "document"])
 def plan(graded, topics, request):
     return Plan.create(graded, topics, DCG @ 10, budget=600, level=request.param, seed=3)

@@ -15,35 +15,28 @@ UNLABELLED = "documents without a label are not relevant"
 
 
 @pytest.mark.parametrize(
-    ("measure", "level", "look", "end", "assumed"),
+    ("measure", "level", "budget", "look", "end", "assumed"),
     [
-        (DCG @ 10, "document", "any time", "large samples", ()),
-        (DCG @ 10, "query", "any time", "large samples", ()),
-        (nDCG @ 10, "document", "large samples", "large samples", (OUTSIDE, BIAS)),
-        (RR @ 10, "document", "large samples", "large samples", ()),
+        (DCG @ 10, "document", 300, "any time", "large samples", ()),
+        (DCG @ 10, "query", 300, "any time", "large samples", ()),
+        (nDCG @ 10, "document", 300, "large samples", "large samples", (OUTSIDE, BIAS)),
+        (RR @ 10, "document", 300, "large samples", "large samples", ()),
+        (DCG @ 10, "document", 100_000, "exact", "exact", ()),
     ],
 )
-def test_each_way_of_looking_has_its_guarantee(graded, demo, measure, level, look, end, assumed):
-    plan = Plan.create(graded, demo.topics, measure, level=level, budget=300, seed=1)
+def test_each_way_of_looking_has_its_guarantee(graded, demo, measure, level, budget, look, end, assumed):
+    plan = Plan.create(graded, demo.topics, measure, level=level, budget=budget, seed=1)
     labels = demo.judge(plan.assessments)
     state, result = plan.status(labels), plan.compare(labels)
     assert (state.guarantee, result.guarantee) == (look, end)
     assert state.assumptions == result.assumptions == (RIGHT, *assumed)
-    assert plan.status(labels, queries="new").guarantee == "large samples"
-    for new in (plan.status(labels, queries="new"), plan.compare(labels, queries="new")):
-        assert new.assumptions == (RIGHT, *assumed, RANDOM)
-    for answer in (state, result, plan.rank(labels), *plan.estimate(labels).values()):
+    new = plan.status(labels, queries="new"), plan.compare(labels, queries="new")
+    for each in new:
+        assert (each.guarantee, each.assumptions) == ("large samples", (RIGHT, *assumed, RANDOM))
+    for answer in (state, result, *new, plan.rank(labels), *plan.estimate(labels).values()):
         kept = json.loads(json.dumps(answer.to_dict()))
         assert (kept["guarantee"], kept["assumptions"]) == (answer.guarantee, list(answer.assumptions))
-        assert answer.guarantee.replace("any", "at any").split()[-1] in str(answer)
-
-
-def test_a_census_is_exact_and_what_replaces_labels_is_assumed(graded, demo):
-    plan = Plan.create(graded, demo.topics, DCG @ 10, level="document", budget=100_000, seed=1)
-    labels = demo.judge(plan.assessments)
-    state, result = plan.status(labels), plan.compare(labels)
-    assert (state.guarantee, result.guarantee) == ("exact", "exact")
-    assert "this holds exactly" in str(state)
+        assert answer.guarantee.split()[-1] in str(answer)
     with pytest.warns(UserWarning, match="labels are missing"):
         filled = plan.compare(labels.iloc[5:], missing="nonrelevant")
-    assert filled.assumptions == (RIGHT, UNLABELLED)
+    assert filled.assumptions == (RIGHT, *assumed, UNLABELLED)

@@ -55,9 +55,6 @@ def said(status: Status) -> list[object]:
     return [getattr(status, name) for name in SAID]
 
 
-# --- exact at the end, valid on the way -------------------------------------------------------------------------------
-
-
 @KINDS
 def test_all_labels_are_the_truth(kind, truth, pool, labels):
     plan = Plan.create(pool, None, DCG @ 10, **PLANS[kind] | {"budget": 1e6})
@@ -106,8 +103,6 @@ def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(kind, p
     left_out = f"left out    {before.left_out} labels from {before.waiting} on, which is not fully judged"
     assert left_out in before.details
 
-
-# --- the formula ------------------------------------------------------------------------------------------------------
 
 GAIN = np.array([0.0, 1.0, 3.0, 7.0])
 RANGE = 1e-3
@@ -161,9 +156,6 @@ def test_the_mean_of_what_draws_show_is_that_of_the_formula(kind, part, plans, c
     sequence = sequence_of(plan.tables, known_labels(plan.tables.pool.keys, first), plan.measure)
     shown = sequence.proof(Contrast(0, 1), 0.05).draws.estimate()[0]
     assert (sequence.judged, shown) == (n, pytest.approx(estimate_by_hand(units, n), rel=1e-9))
-
-
-# --- however labels are kept, and whatever the plan becomes -----------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:.*hand-picked")

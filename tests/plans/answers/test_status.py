@@ -122,9 +122,6 @@ def test_a_worst_case_without_an_interval_is_called_so():
     assert found.note.endswith("or raise it most, there is no interval")
 
 
-# --- how many more labels ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("measure", "looks"), [("DCG@10", "always"), ("nDCG@10", "obrien-fleming")])
 def test_all_answers_say_how_many_more_labels_it_takes_in_one_number(measure, looks, few, labels, tmp_path):
     pool = few[few["qid"].isin(few["qid"].unique()[:15])]

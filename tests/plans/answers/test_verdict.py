@@ -51,8 +51,6 @@ def statuses(plan: Plan, labels: pd.DataFrame, parts: int, **asked: Any) -> list
 
 BOTH = pytest.mark.parametrize("level", LEVELS)
 
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(("level", "names"), [("query", ("good", "bad")), ("document", ("bad", "good"))])
 def test_a_verdict_stays(level, names, pool, labels):
@@ -164,8 +162,6 @@ def test_an_interval_that_excludes_everything_is_none():
     assert np.isfinite(interval(units.judged(swing, 10), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
     assert np.isnan(interval(units.judged(swing, 130), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
 
-
-# --- all pairs of three rankers ---------------------------------------------------------------------------------------
 
 TRIO = ("good", "bad", "same")
 
