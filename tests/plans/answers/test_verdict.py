@@ -77,65 +77,48 @@ def test_a_verdict_stays(level, names, pool, labels):
     assert found[first - 1].spent < found[first].resolved_at <= found[first].spent
 
 
-@BOTH
-def test_a_verdict_falls_with_the_label_whose_interval_excludes_equality(level, pool, labels):
-    """A label costs 1."""
-    plan = planned(pool, level, "good", "bad")
-    come = ordered(plan, labels)
-    n = int(plan.status(come).resolved_at)
-    now, before = plan.status(come.head(n)), plan.status(come.head(n - 1))
-    assert (now.resolved, before.resolved) == (True, False)
-    assert before.low <= 0 < now.low
-
-
-@BOTH
-def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level, pool, labels):
-    plan = planned(pool, level, "good", "same", budget=300)
-    found = statuses(plan, labels, 6, margin=0.6)
-    first = next(i for i, status in enumerate(found) if status.resolved)
-    for status in found[first:]:
-        assert (status.resolution, status.winner, status.resolved_at) == ("within", None, found[first].resolved_at)
-        assert status.answer == "stop: equivalent within ±0.6"
-        assert -0.6 <= status.low <= status.high <= 0.6
-    assert plan.status(ordered(plan, labels).head(10), margin=1e-6).resolution is None
-
-
-@BOTH
-def test_equivalence_that_turns_out_to_be_equality_was_known_before(level, pool, labels):
-    """All documents are relevant, so that swaps change nothing; a margin is kept before everything is judged."""
-    plan, equal = planned(pool, level, "good", "same", budget=1e6), labels.assign(label=1)
-    near, exact = (plan.status(ordered(plan, equal), margin=margin) for margin in (0.2, None))
-    assert near.resolved_at < exact.resolved_at
-    assert near.answer == "stop: equivalent within ±0.2"
-    assert exact.answer == "stop: exactly equal"
+ENDS = {
+    "better": (("good", "bad"), 300, None, "stop: good is better"),
+    "hardly different": (("good", "same"), 300, 0.6, "stop: equivalent within ±0.6"),
+    "equal within a margin": (("good", "same"), 1e6, 0.2, "stop: equivalent within ±0.2"),
+    "equal": (("good", "same"), 1e6, None, "stop: exactly equal"),
+    "unable to differ": (("good", "twin"), 300, None, "stop: exactly equal"),
+    "one ranker": (("good",), 350, 2.5, "stop: known within ±2.5"),
+}
+"""Rankers, a budget, a margin and the answer; those that are equal are so since all documents are relevant."""
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
-def test_rankers_that_cannot_differ_are_equal_without_a_label(pool, labels):
-    for level in LEVELS:
-        plan = planned(pool, level, "good", "twin")
-        status = plan.status(labels.head(0))
-        assert (status.resolution, status.winner, status.resolved_at) == ("within", None, 0.0)
-        assert (status.low, status.high) == pytest.approx((0.0, 0.0), abs=1e-9)
-        assert (status.answer, status.remark) == ("stop: exactly equal", None)
-
-
+@pytest.mark.parametrize("end", ENDS)
 @BOTH
-def test_one_ranker_is_known_within_a_margin(level, pool, labels):
-    plan = planned(pool, level, "good", budget=350)
-    come = ordered(plan, labels)
-    whole = plan.status(come, margin=1e-3)
-    assert (whole.resolution, whole.second) == (None, None)
-    assert np.isnan(whole.e_value)
-    margin = 0.55 * (whole.high - whole.low)
-    found = plan.status(come, margin=margin)
-    assert (found.resolution, found.answer) == ("within", f"stop: known within ±{margin:g}")
-    n = int(found.resolved_at)
-    at, before = plan.status(come.head(n), margin=margin), plan.status(come.head(n - 1), margin=margin)
-    assert (at.resolved, before.resolved) == (True, False)
-    assert at.high - at.low <= 2 * margin < before.high - before.low
+def test_a_verdict_falls_with_the_label_that_proves_it(level, end, pool, labels):
+    """A label costs 1."""
+    names, budget, margin, answer = ENDS[end]
+    plan = planned(pool, level, *names, budget=budget)
+    come = ordered(plan, labels.assign(label=1) if budget == 1e6 else labels)
+    last = plan.status(come, margin=margin)
+    assert last.answer.startswith(answer)
+    assert last.winner == ("good" if end == "better" else None)
+    n = int(last.resolved_at)
+    now, before = (plan.status(come.head(max(each, 0)), margin=margin) for each in (n, n - 1))
+    assert (now.resolution, now.resolved_at) == (last.resolution, n)
+    assert before.resolved == (n == 0) == (end == "unable to differ")
+    if end == "better":
+        assert before.low <= 0 < now.low
+    elif end == "one ranker":
+        assert now.high - now.low <= 2 * margin < before.high - before.low
+        assert (now.second, np.isnan(now.e_value)) == (None, True)
+    elif margin:
+        assert -margin <= now.low <= now.high <= margin
+        assert max(-before.low, before.high) > margin
+
+
+def test_one_ranker_needs_a_margin_and_equality_is_known_within_a_margin_before(pool, labels):
+    alone, pair = planned(pool, "query", "good"), planned(pool, "query", "good", "same", budget=1e6)
     with pytest.raises(ValueError, match="the plan has one ranker: pass margin="):
-        plan.status(come)
+        alone.status(labels)
+    near, exact = (pair.status(labels.assign(label=1), margin=margin) for margin in (0.2, None))
+    assert near.resolved_at < exact.resolved_at
 
 
 def test_an_estimate_that_contradicts_the_verdict_is_explained(pool, labels):
