@@ -52,13 +52,12 @@ def test_peeking_with_plain_intervals_does_not(null_replays):
 
 
 def test_the_reproduction_counts_what_it_says(script):
-    reproduction = script("stopping")
-    null = reproduction.peeks(null_population(), 100, True, 1)
-    assert null.error.shape == (reproduction.PEEKS, 100)
-    population = null_population()
+    reproduction, population = script("stopping"), null_population()
     clear = replace(population, values=np.add(population.values, [0.5, 0.0]))
-    row = reproduction._once(null, reproduction.peeks(clear, 100, False, 2))
-    assert (row["spent"], row["found"]) == ("1.00", "1.00")
-    missed = np.abs(null.error[-1]) > half_widths(np.full((1, 1), 1.959964), null.standard_error[-1], null.degrees[-1])
-    share = missed.mean()
-    assert row["wrong"] == f"{share:.3f} ± {share_error(share, 100):.3f}"
+    null, found = reproduction.peeks(population, 100, True, 1), reproduction.peeks(clear, 100, False, 2)
+    assert null.error.shape == (reproduction.PEEKS, 100)
+    row = reproduction._once(null, found)
+    wide = half_widths(np.full((1, 1), 1.959964), null.standard_error[-1], null.degrees[-1])
+    share = (np.abs(null.error[-1]) > wide).mean()
+    expected = {"spent": "1.00", "found": "1.00", "wrong": f"{share:.3f} ± {share_error(share, 100):.3f}"}
+    assert {name: row[name] for name in expected} == expected

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from samples import by_t
+from samples import by_t, wanted
 
-from pt_active import DCG, ERR, Plan, UnitCost, measure_values
+from pt_active import DCG, ERR, Plan, Report, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.answers.contributions import NO_VALUE, slices_of
-from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 
 
 def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object) -> pd.Series:
@@ -19,25 +17,21 @@ def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR @ 10, 3)])
+@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR(max_rel=3) @ 10, 3)])
 def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded):
     """60 plans find a bias of .4 standard deviations, a coverage of .86 and errors 30 % off."""
-    asked = ERR(max_rel=3) @ 10 if measure.NAME == "ERR" else measure
-    truth, found = true_differences(demo, graded, asked).mean(), []
-    labels = demo.judge(graded)
+    truth, found, labels = true_differences(demo, graded, measure).mean(), [], demo.judge(graded)
     for seed in range(60):
         cost = UnitCost(per_query=per_query)
-        plan = Plan.create(graded, None, measure, cost=cost, budget=400, level="document", seed=seed)
+        plan = Plan.create(graded, None, measure, cost, budget=400, level="document", seed=seed)
         assert plan.manifest["spent"] <= 400
-        judged = plan.assessments[["qid", "docno"]].merge(labels)
-        found.append(by_t(plan.compare, judged, first="production", second="candidate"))
-    values = np.array([each.difference for each in found])
+        found.append(by_t(plan.compare, wanted(plan, labels)))
+    values, printed = np.array([(each.difference, each.standard_error) for each in found]).T
     errors = np.array([np.hypot(each.basis.error_of_queries, each.basis.error_of_documents) for each in found])
     covered = [each.confidence_interval().low <= truth <= each.confidence_interval().high for each in found]
     assert abs(values.mean() - truth) <= 3 * values.std(ddof=1) / np.sqrt(60)
     assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
     assert 0.7 < errors.mean() / values.std(ddof=1) < 1.4
-    printed = np.array([each.standard_error for each in found])
     assert (printed >= errors * (1 - 1e-12)).all()
     assert printed.mean() / values.std(ddof=1) < 1.6
 
@@ -75,8 +69,7 @@ def test_a_model_that_learnt_from_the_first_plan_does_not_mislead_the_second():
         guess = known["label"].to_numpy()[places]
         second, everything = (planned(frame, guess, 0.97, budget) for budget in (50, 1e6))
         truth = everything.compare(frame[["qid", "docno", "label"]]).difference
-        judged = second.assessments[["qid", "docno"]].merge(frame[["qid", "docno", "label"]])
-        low, high = second.compare(judged).confidence_interval()
+        low, high = second.compare(wanted(second, frame)).confidence_interval()
         covered.append(low <= truth <= high)
     assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / len(covered))
 
@@ -85,19 +78,14 @@ def test_a_model_that_learnt_from_the_first_plan_does_not_mislead_the_second():
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_groups_centre_on_the_truth_and_cover_it(level, demo, graded):
     """40 plans find a bias of half a standard deviation in any group of queries with as many words, or with many."""
-    words = graded["query"].str.split().str.len()
-    grouped = graded.assign(qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
-    group = grouped.drop_duplicates("qid").set_index("qid")["qwords"].fillna(NO_VALUE)
+    grouped = graded.assign(qwords=graded["query"].str.split().str.len().clip(upper=5).astype(str))
+    group = grouped.drop_duplicates("qid").set_index("qid")["qwords"]
     truth = true_differences(demo, grouped, DCG @ 10).groupby(group).mean()
-    found: dict[str, list[tuple[float, bool]]] = {value: [] for value in truth.index}
+    found = []
     for seed in range(40):
         plan = Plan.create(grouped, None, DCG @ 10, budget=600, level=level, seed=seed)
-        qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
-        for each in slices_of(labelled_plan(plan.tables, qrels), "qwords", (0, 1), asked(plan.tables)):
-            result = each.results[0]
-            low, high = result.confidence_interval()
-            found[each.value].append((result.difference, low <= truth[each.value] <= high))
-    for value, rows in found.items():
-        points, covered = np.array(rows).T
-        assert abs(points.mean() - truth[value]) <= 3 * points.std(ddof=1) / np.sqrt(40), value
+        found.append(Report.of(plan, demo.judge(plan.assessments), slices=["qwords"]).slices)
+    for value, rows in pd.concat(found).groupby("value"):
+        points, covered = rows["estimate"], (rows["low"] <= truth[value]) & (truth[value] <= rows["high"])
+        assert abs(points.mean() - truth[value]) <= 3 * points.std() / np.sqrt(40), value
         assert covered.mean() >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40), value

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, Plan
+from pt_active import DCG, Plan, measure_values
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -31,6 +31,18 @@ def census(graded, topics):
 @pytest.fixture(scope="session")
 def labels(demo, graded):
     return demo.judge(graded)
+
+
+@pytest.fixture(scope="session")
+def differences(demo, labels):
+    """The true difference in a measure, query by query."""
+
+    def of(measure) -> pd.Series:
+        runs = demo.runs["production"], demo.runs["candidate"]
+        first, second = (measure_values(run, labels, measure).set_index("qid")["value"] for run in runs)
+        return first - second
+
+    return of
 
 
 @pytest.fixture(scope="session")

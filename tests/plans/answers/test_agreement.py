@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from samples import wanted
 from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from pt_active import Plan
 from pt_active.inference import surprises
@@ -50,15 +49,6 @@ def test_alpha_of_any_table_is_that_of_krippendorff(rows):
     assume(len(np.unique(twice[np.isfinite(twice)])) > 1)
     expected = krippendorff.alpha(reliability_data=table, level_of_measurement="ordinal")
     assert ordinal_alpha(coincidences(*coded(table), GRADES)) == pytest.approx(expected, abs=1e-9)
-
-
-def test_kappa_is_that_of_two_packages():
-    first, second = simulated(3, judges=2, share=1.1).astype(int)
-    counts = np.zeros((GRADES, GRADES), dtype=int)
-    np.add.at(counts, (first, second), 1)
-    kappa = quadratic_kappa(counts)
-    assert kappa == pytest.approx(cohen_kappa_score(first, second, weights="quadratic"), abs=1e-12)
-    assert kappa == pytest.approx(cohens_kappa(counts, wt="quadratic").kappa, abs=1e-12)
 
 
 def test_agreement_that_is_not_known_is_nan():

@@ -29,25 +29,17 @@ def test_the_gate_is_the_interval_of_the_status_against_the_threshold(plan, labe
     for n in (0, 8, 99):
         judged = first(plan, labels, n)
         state = plan.status(judged, queries=queries)
-        for rule, threshold in (("non-inferior", -margin), ("better", margin)):
-            gate = plan.gate(judged, margin, rule, queries=queries)
+        # A hundredth of the way beyond an end of the interval, something is decided; before it, nothing.
+        near = (end + share * (state.high - state.low) for end in (state.low, state.high) for share in (-0.01, 0.01))
+        for threshold in (-margin, margin, *(each for each in near if np.isfinite(each))):
+            rule = "better" if threshold > 0 else "non-inferior"
+            gate = plan.gate(judged, abs(threshold), rule, queries=queries)
             outcome = "pass" if state.low > threshold else "fail" if state.high < threshold else "unresolved"
             assert gate.outcome == outcome
             assert gate.question.endswith(f", for {queries} queries?")
             assert (gate.status.value, gate.status.low) == pytest.approx((state.value, state.low), nan_ok=True)
             seen.add(gate.outcome)
-    assert len(seen) > 1
-
-
-@pytest.mark.parametrize(("side", "outcome"), [("low", "pass"), ("high", "fail")])
-def test_each_side_has_half_of_the_level(plan, labels, side, outcome):
-    """Between the ends of the intervals at 95 % and at 90 %, nothing is decided at 95 %."""
-    judged = first(plan, labels, 40)
-    wide, narrow = (getattr(plan.status(judged, confidence=each), side) for each in (0.95, 0.9))
-    for share, expected in ((-0.01, outcome), (0.5, "unresolved")):
-        threshold = wide + share * (narrow - wide)
-        rule = "better" if threshold > 0 else "non-inferior"
-        assert plan.gate(judged, abs(threshold), rule, queries="these").outcome == expected
+    assert seen == {"pass", "fail", "unresolved"}
 
 
 def few_differ(queries: int, seed: int) -> tuple[Plan, pd.DataFrame]:

@@ -137,6 +137,9 @@ def test_a_look_after_each_part_is_the_plan_cut_there(in_parts, labels, tmp_path
         assert (state.looks, state.unit, state.judged, state.drawn) == (PLANNED, "part", parts, 5)
         assert state.n_judged == state.spent == len(so_far)
         assert state.next_look == (parts + 1 if parts < 5 else None)
+        more = plan.status(ordered(plan, labels).head(len(so_far) + 5))
+        waiting = 5 if parts < 5 else 0  # as labels of a part that is not whole
+        assert (more.judged, more.left_out, more.value, more.low) == (parts, waiting, state.value, state.low)
         found = plan.so_far(so_far).compare(so_far)
         shown = state.value, state.standard_error
         assert shown == pytest.approx((found.difference, found.standard_error), rel=1e-12)
@@ -145,13 +148,6 @@ def test_a_look_after_each_part_is_the_plan_cut_there(in_parts, labels, tmp_path
     assert all(np.diff(widths) < 0)
     assert 1 <= widths[-1] / (high - low) < 1.1  # all that planned looks cost at the end
     assert state.standard_error == plan.compare(wanted(plan, labels)).standard_error
-
-
-def test_labels_of_a_part_that_is_not_whole_wait(in_parts, labels):
-    two = first(in_parts, labels, 2)
-    state, whole = in_parts.status(ordered(in_parts, labels).head(len(two) + 5)), in_parts.status(two)
-    assert (state.judged, state.left_out) == (2, 5)
-    assert (state.value, state.low, state.high) == (whole.value, whole.low, whole.high)
 
 
 @pytest.mark.parametrize(("budget", "earliest"), [(60, 3), (25, 5)])

@@ -3,13 +3,12 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from drawn_order import ordered
 from samples import wanted
 from scipy import stats
 
-from pt_active import DCG, Plan, Report, measure_values
+from pt_active import DCG, Plan, Report
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.new_queries import MIN_GROUPS, SHARE_OF_LABELS
 from pt_active.inference.stopping.bets import interval
@@ -17,18 +16,6 @@ from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 
 BOTH = pytest.mark.parametrize("level", ["query", "document"])
-
-
-@pytest.fixture(scope="module")
-def differences(demo, labels):
-    """The true difference in a measure, query by query."""
-
-    def of(measure) -> pd.Series:
-        runs = demo.runs["production"], demo.runs["candidate"]
-        first, second = (measure_values(run, labels, measure).set_index("qid")["value"] for run in runs)
-        return first - second
-
-    return of
 
 
 @pytest.mark.parametrize(("level", "measure"), [("query", "DCG@10"), ("document", "ERR(max_rel=3)@10")])

@@ -123,23 +123,12 @@ def test_a_small_difference_is_a_difference_in_a_census(measure):
             assert plan.status(labels, **PAIR).winner == "b"
 
 
-@pytest.fixture(scope="module")
-def two_equal():
-    """Two rankers of which the second lets documents with equal labels trade places."""
-    pool, qrels = plain(5, 6)
-    label = pool.merge(qrels, on=["qid", "docno"])["label"]
-    rank = pool["rank_a"].to_numpy().copy()
-    for rows in pool.groupby(["qid", label]).indices.values():
-        rank[rows] = np.roll(rank[rows], 1)
-    return pool.assign(rank_b=rank, score_b=-rank), qrels
-
-
 @pytest.mark.parametrize(
     ("measure", "drawing", "unit"),
     [("DCG@10", None, 1e-9), ("DCG@10", "successive", 1e9), ("ERR@10", None, 1e9), ("ERR@10", "depth", 1e-9)],
 )
-def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(two_equal, measure, drawing, unit):
-    pool, qrels = (frame.sample(frac=1, random_state=seed) for seed, frame in enumerate(two_equal))
+def test_neither_the_order_of_rows_nor_the_unit_of_the_traffic_breaks_a_tie(equal, measure, drawing, unit):
+    pool, qrels = (frame.sample(frac=1, random_state=seed) for seed, frame in enumerate(equal.releases(5, every=True)))
     level = "query" if drawing is None else "document"
     traffic = unit * (1 + pool["qid"].str[1:].astype(int))
     plan = Plan.create(pool.assign(traffic=traffic), None, measure, budget=1e4, level=level, design=drawing)

@@ -160,52 +160,42 @@ def judged(trio, labels):
 
 
 @pytest.fixture(scope="module")
-def status(trio, judged):
-    return trio.status(judged)
-
-
-@pytest.fixture(scope="module")
 def truth(pool, labels):
     whole = planned(pool, "query", *TRIO, budget=1e6)
     return {name: found.value for name, found in whole.estimate(labels).items()}
 
 
-def test_verdicts_are_right_and_intervals_contain_the_truth(status, truth):
-    assert [(each.first, each.second) for each in status.pairs] == list(combinations(TRIO, 2))
-    for each in status.pairs:
-        assert each.low < truth[each.first] - truth[each.second] < each.high
-        assert each.resolved == (each.e_value >= 20)
-        assert each.winner in (None, max(each.first, each.second, key=truth.__getitem__))
-    assert [each.winner for each in status.pairs] == ["good", None, "same"]
-    assert (status.settled, status.resolved) == (2, False)
-    assert status.slowest == status.pairs[1]
-
-
-def test_all_pairs_together_prove_less_than_each_alone(trio, judged, status):
-    """The bets on one of three pairs are those on that pair alone at a third of the level."""
-    evidence = []
-    for each in status.pairs:
-        alone = trio.status(judged, first=each.first, second=each.second, confidence=1 - 0.05 / 3)
-        evidence.append((alone.e_value, each.e_value))
-        assert (each.value, each.standard_error) == (alone.value, alone.standard_error)
-        assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
-        # The step-down makes later pairs earlier.
-        assert not each.resolved or each.resolved_at <= alone.resolved_at
-        usual = trio.status(judged, first=each.first, second=each.second)
-        assert usual.high - usual.low < each.high - each.low
-    # By Holm, evidence on a direction is divided by 6 for the strongest one, by 5 for the next, …; alone, by 2.
-    alone, together = np.array(sorted(evidence, reverse=True)).T
-    assert together == pytest.approx(np.minimum.accumulate(alone * [2 / 6, 2 / 5, 2 / 4]), rel=1e-9)
-
-
-def test_verdicts_on_pairs_stay_and_evidence_grows(trio, judged):
+def test_verdicts_on_pairs_are_right_and_stay_and_intervals_contain_the_truth(trio, judged, truth):
     before = trio.status(judged.head(0))
     assert (before.answer, str(before).count("nothing is judged")) == ("0 of 3 pairs are settled", 3)
+    assert [(each.first, each.second) for each in before.pairs] == list(combinations(TRIO, 2))
     for part in np.linspace(0, len(judged), 5).astype(int)[1:]:
         status = trio.status(judged.head(part))
         for each, earlier in zip(status.pairs, before.pairs, strict=True):
+            assert each.low < truth[each.first] - truth[each.second] < each.high
+            assert each.winner in (None, max(each.first, each.second, key=truth.__getitem__))
+            assert each.resolved == (each.e_value >= 20)
             assert each.e_value >= earlier.e_value
             if earlier.resolved:
                 assert (each.resolution, each.resolved_at) == (earlier.resolution, earlier.resolved_at)
             assert each.resolved_at is None or earlier.resolved or each.resolved_at > earlier.spent
         before = status
+    assert [each.winner for each in status.pairs] == ["good", None, "same"]
+    assert (status.settled, status.resolved, status.slowest) == (2, False, status.pairs[1])
+
+
+def test_all_pairs_together_prove_less_than_each_alone(trio, judged):
+    """The bets on one of three pairs are those on that pair alone at a third of the level."""
+    evidence = []
+    for each in trio.status(judged).pairs:
+        pair = {"first": each.first, "second": each.second}
+        alone, usual = (trio.status(judged, **pair, confidence=level) for level in (1 - 0.05 / 3, 0.95))
+        evidence.append((alone.e_value, each.e_value))
+        assert (each.value, each.standard_error) == (alone.value, alone.standard_error)
+        assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
+        assert usual.high - usual.low < each.high - each.low
+        # The step-down makes later pairs earlier.
+        assert not each.resolved or each.resolved_at <= alone.resolved_at
+    # By Holm, evidence on a direction is divided by 6 for the strongest one, by 5 for the next, …; alone, by 2.
+    alone, together = np.array(sorted(evidence, reverse=True)).T
+    assert together == pytest.approx(np.minimum.accumulate(alone * [2 / 6, 2 / 5, 2 / 4]), rel=1e-9)
