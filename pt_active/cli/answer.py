@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +27,9 @@ class Answer:
 
     def show(self, as_json: bool, quiet: bool) -> None:
         """Print the answer."""
-        lines = "\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])])
+        text = f"{self.text}\n\n{self.hint}" if self.hint and not quiet else self.text
         with naming_stdout():
-            typer.echo(json_text(self.content, indent=2) if as_json else visible(lines))
+            typer.echo(json_text(self.content, indent=2) if as_json else visible(text))
 
 
 AT_THE_END = "end"  # The value of ``--looks`` for a single look at the end, which is None in Python
@@ -49,8 +48,11 @@ def check_new(path: Path) -> None:
 
 def new_path(path: Path) -> Path:
     """The path, or if it exists the path with the first free number, such as ``plan-2``."""
-    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
-    return next(each for each in itertools.chain([path], names) if not each.exists())
+    new, number = path, 1
+    while new.exists():
+        number += 1
+        new = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return new
 
 
 def beside(folder: Path, ending: str) -> Path:
@@ -60,7 +62,7 @@ def beside(folder: Path, ending: str) -> Path:
 
 def kept_at(folder: Path) -> Path:
     """The file in which judgments of a plan are kept unless another is said: PLAN.sqlite, beside its folder."""
-    return folder.with_name(f"{folder.name}.sqlite")
+    return beside(folder, ".sqlite")
 
 
 def command_line(*words: object, project: Path | None = None) -> str:
@@ -71,9 +73,8 @@ def command_line(*words: object, project: Path | None = None) -> str:
 
 def extension(folder: Path, budget: str, project: Path | None) -> str:
     """The command that extends a plan."""
-    return command_line(
-        "plan", "--extend", folder, "--budget", budget, "--out", beside(folder, "-more"), project=project
-    )
+    more = beside(folder, "-more")
+    return command_line("plan", "--extend", folder, "--budget", budget, "--out", more, project=project)
 
 
 def given_words(**values: object) -> list[str]:

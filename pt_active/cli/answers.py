@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-from xml.etree import ElementTree
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+import pandas as pd
 
 from pt_active.cli.answer import (
     Answer,
@@ -22,12 +23,12 @@ from pt_active.cli.answer import (
     rounded_up,
 )
 from pt_active.cli.audit import audit_shown, is_audit
-from pt_active.cli.options import Asked, LabelFiles, Labelled, Look, Margin, flag
+from pt_active.cli.options import MARGIN, REQUIRED, Asked, LabelFiles, Look, flag, is_whole, judged_part
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
+from pt_active.frames.records import is_records
 from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
-from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.judging.server.store import is_store
@@ -46,9 +47,9 @@ def status(
     labels: LabelFiles,
     look: Look,
     asked: Asked,
-    measure: Annotated[str | None, flag("A measure other than the plan's, from the same labels.", "NAME")] = None,
-    details: Annotated[bool, flag("Print all that it rests on too, for statisticians.")] = False,
-    rel: Annotated[int | None, flag("For an audit, the lowest grade that counts as relevant; default 1.", "N")] = None,
+    measure: str | None = flag("A measure other than the plan's, from the same labels.", "NAME"),
+    details: bool = flag("Print all that it rests on too, for statisticians.", default=False),
+    rel: int | None = flag("For an audit, the lowest grade that counts as relevant; default 1.", "N"),
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
@@ -59,65 +60,70 @@ def status(
     if is_audit(labels.plan):
         if measure is not None or details or look != Look() or asked.pair != Asked().pair or asked.queries:
             raise ValueError("an audit is answered at once, for all judges: leave out all options but --rel")
-        return audit_shown(labels.plan, labels.qrels_alone(), rel or 1, asked.confidence, asked.missing)
+        return audit_shown(labels, asked, rel or 1)
     if rel is not None:
         raise ValueError("--rel is for audits; a plan has its measure, such as P(rel=2)@10")
     if measure is not None and look != Look():
         raise ValueError("--looks and --margin are for the plan's own measure")
-    labelled = labels.read()
-    plan, looks = labelled.plan, look.of(labelled.plan)
+    plan, given = labels.read()
+    looks = look.of(plan)
     words = given_words(**asked.pair, queries=asked.queries)
     ranked = looks is None and len(plan.rankers) > 2 and asked.pair == Asked().pair
     if measure is not None or ranked or (len(plan.rankers) == 1 and look.margin is None):
-        content, text, _ = _at_the_end(labelled, asked, measure)
+        content, text, _ = _at_the_end(plan, given, asked, measure)
         hint = "" if measure is not None else f"All of it on one page:\n  {_page_of(labels, *words)}"
-        return _with_agreement(Answer(content, text, hint), labelled)
-    about: dict[str, Any] = {**asked.pair, **asked.fields, "missing": asked.missing, "records": labelled.records}
-    state = plan.status(labelled.qrels, looks, look.margin, asked.confidence, **about)
+        return _with_agreement(Answer(content, text, hint), plan, given)
+    state = plan.status(given, looks, look.margin, missing=asked.missing, **asked.fields, **asked.pair)
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
-        shown = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
-        hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
+        page = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
+        hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {page}"
     else:
         hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
     text = state.details if details and isinstance(state, Status) else str(state)
-    answer = Answer(state.to_dict(), text, hint)
-    if not (one.due or one.judged < one.drawn or (asked.missing is None and not labelled.is_whole)):
-        content, whole, short = _at_the_end(labelled, asked, None)
-        said = f"If this is your first look, a single look at the end {short}; --looks end prints it in full."
-        said = f"Everything is judged:\n{whole}" if looks is None else said
-        answer = replace(answer, content=answer.content | content, text=f"{answer.text}\n\n{said}")
-    return _with_agreement(answer, labelled)
+    content = state.to_dict()
+    if not (one.due or one.judged < one.drawn or (asked.missing is None and not is_whole(plan, given))):
+        found, whole, short = _at_the_end(plan, given, asked)
+        content |= found
+        if looks is None:
+            text += f"\n\nEverything is judged:\n{whole}"
+        else:
+            said = "If this is your first look, a single look at the end"
+            text += f"\n\n{said} {short}; --looks end prints it in full."
+    return _with_agreement(Answer(content, text, hint), plan, given)
 
 
-def _with_agreement(answer: Answer, labelled: Labelled) -> Answer:
+def _with_agreement(answer: Answer, plan: Plan, labels: pd.DataFrame) -> Answer:
     """An answer, with a line on how far judges agree if the labels are of several."""
-    if labelled.records is None or not (agree := labelled.plan.agreement(labelled.records)).twice:
+    if not is_records(labels) or not (agree := plan.agreement(labels)).twice:
         return answer
-    alpha, judged = (said for _, said in agree.facts()[:2])
-    told = f"Agreement of {how_many('judge', len(agree.judges))}: alpha {alpha}; {judged}. The report has each pair."
-    return replace(answer, content=answer.content | {"agreement": agree.to_dict()}, text=f"{answer.text}\n\n{told}")
+    (_, alpha), (_, judged), *_ = agree.facts()
+    line = f"Agreement of {how_many('judge', len(agree.judges))}: alpha {alpha}; {judged}. The report has each pair."
+    content = answer.content | {"agreement": agree.to_dict()}
+    return replace(answer, content=content, text=f"{answer.text}\n\n{line}")
 
 
-def _at_the_end(labelled: Labelled, asked: Asked, measure: str | None) -> tuple[dict[str, Any], str, str]:
+def _at_the_end(
+    plan: Plan, labels: pd.DataFrame, asked: Asked, measure: str | None = None
+) -> tuple[dict[str, Any], str, str]:
     """A single look that was planned at what is judged: as JSON, as text, and in short what it says."""
-    plan = labelled.judged if asked.missing is None else labelled.plan
-    how = labelled.qrels, measure, ESTIMATOR, asked.confidence, asked.missing or "error"
-    about: dict[str, Any] = asked.fields | {"records": labelled.records}
+    if asked.missing is None:
+        plan = judged_part(plan, labels)
+    how: dict[str, Any] = {**asked.fields, "measure": measure, "missing": asked.missing or "error"}
     with warnings.catch_warnings():
-        if len(plan.rankers) > 1:  # what is asked for is a difference, whose own warnings are told
+        if len(plan.rankers) > 1:  # the answer is a difference, whose own warnings are shown
             warnings.simplefilter("ignore")
-        estimates = plan.estimate(*how, **about)
+        estimates = plan.estimate(labels, **how)
     content: dict[str, Any] = {"estimates": {name: estimate.to_dict() for name, estimate in estimates.items()}}
     if len(plan.rankers) == 1:
         [estimate] = estimates.values()
         return content, str(estimate), f"says {_in_short(estimate)}"
     if len(plan.rankers) > 2 and asked.pair == Asked().pair:
-        ranking = plan.rank(*how, **about)
+        ranking = plan.rank(labels, **how)
         apart = sum(winner is not None for winner in ranking.winners)
         short = f"tells {apart} of {how_many('pair', len(ranking.comparisons))} apart"
         return content | {"result": ranking.to_dict()}, str(ranking), short
-    result = plan.compare(*how, **(about | asked.pair))
+    result = plan.compare(labels, **how, **asked.pair)
     wide = max(map(len, estimates))
     lines = [str(result), *(f"  {name:{wide}}  {_in_short(each)}" for name, each in estimates.items())]
     if abs(estimates[result.first].value - estimates[result.second].value - result.difference) >= 5e-5:
@@ -132,38 +138,25 @@ def _in_short(result: Estimate | Comparison) -> str:
     return f"{result.point:{'+' if isinstance(result, Comparison) else ''}.4f}{interval}"
 
 
-@dataclass(frozen=True)
-class PageFile:
-    """The page of a report."""
-
-    out: Annotated[Path, flag("The file to create: HTML, or JSON if its name ends in .json.", "FILE")]
-    slice: Annotated[
-        list[str] | None, flag("A column of the plan that groups queries; you may pass several.", "COLUMN")
-    ] = None
-
-
 def report(
     labels: LabelFiles,
     asked: Asked,
-    page: PageFile,
-    so_far: Annotated[bool, flag("Report before everything is judged, from the labels before the first gap.")] = False,
-    margin: Margin = None,
+    out: Path = flag("The file to create: HTML, or JSON if its name ends in .json.", "FILE", REQUIRED),
+    slice: list[str] | None = flag("A column of the plan that groups queries; you may pass several.", "COLUMN"),
+    so_far: bool = flag("Report before everything is judged, from the labels before the first gap.", default=False),
+    margin: float | None = flag(MARGIN),
 ) -> Answer:
     """Write everything that a plan and its labels show into one file: HTML or JSON."""
-    from pt_active.plans.answers.report.report import Report
-
-    check_new(page.out)
+    check_new(out)
     if not so_far and margin is not None:
         raise ValueError("--margin is for --so-far")
-    plan, qrels, records = labels.read()
+    plan, given = labels.read()
     if so_far and len(plan.rankers) > 2 and None in asked.pair.values():
         raise ValueError("a report of the labels so far is about one pair: pass --first and --second")
-    about: dict[str, Any] = {**asked.pair, **asked.fields, "records": records, "confidence": asked.confidence}
-    state = plan.status(qrels, Look().of(plan), margin, missing=asked.missing, **about) if so_far else None
-    about |= {"missing": asked.missing or "error", "slices": page.slice or [], "status": state}
-    made = Report.of(plan, qrels, **about)
-    made.save(page.out)
-    return Answer({"file": str(page.out), **made.to_dict()}, str(made), f"The report is {page.out}.")
+    about = {**asked.fields, **asked.pair}
+    state: Any = plan.status(given, Look().of(plan), margin, missing=asked.missing, **about) if so_far else None
+    made = plan.report(out, given, missing=asked.missing or "error", slices=slice or [], status=state, **about)
+    return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
 def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = ()) -> str:
@@ -213,8 +206,8 @@ def gate(
     labels: LabelFiles,
     asked: Asked,
     look: Look,
-    better: Annotated[bool, flag("Whether it must be better, and not only no worse than by the margin.")] = False,
-    junit: Annotated[Path | None, flag("A JUnit file to create.", "FILE")] = None,
+    better: bool = flag("Whether it must be better, and not only no worse than by the margin.", default=False),
+    junit: Path | None = flag("A JUnit file to create.", "FILE"),
 ) -> Answer:
     """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
 
@@ -222,10 +215,10 @@ def gate(
     new to decide for queries like those of the plan, as for a release, or --queries these for its own queries alone;
     there is no default. With more than two rankers, pass --first and --second.
     """
-    plan, qrels, records = labels.read()
-    looks, rule = look.of(plan), BETTER if better else NON_INFERIOR
-    about: dict[str, Any] = {"queries": asked.queries, "clusters": asked.clusters, "records": records, **asked.pair}
-    decided = plan.gate(qrels, look.margin, rule, looks, asked.confidence, **about)
+    plan, given = labels.read()
+    looks = look.of(plan)
+    about = {**asked.fields, **asked.pair, "queries": asked.queries}
+    decided = plan.gate(given, look.margin, BETTER if better else NON_INFERIOR, looks, **about)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     hint = ""
@@ -236,14 +229,14 @@ def gate(
 
 def in_junit(gate: Gate) -> str:
     """The gate as a JUnit file with one test case; an undecided gate is an error, which fails a build as well."""
-    failed, errors = (str(int(gate.outcome == outcome)) for outcome in (FAIL, UNRESOLVED))
-    suite = ElementTree.Element("testsuite", name="pt-active gate", tests="1", failures=failed, errors=errors)
-    case = ElementTree.SubElement(suite, "testcase", classname=gate.status.measure, name=visible(gate.question))
-    if gate.outcome != PASS:
-        kind = "failure" if gate.outcome == FAIL else "error"
-        wrong = ElementTree.SubElement(case, kind, type=gate.outcome, message=visible(gate.answer))
-        wrong.text = str(gate)
-    else:
-        ElementTree.SubElement(case, "system-out").text = str(gate)
-    ElementTree.indent(suite)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
+    element = {PASS: "system-out", FAIL: "failure", UNRESOLVED: "error"}[gate.outcome]
+    wrong = "" if gate.outcome == PASS else f" type={quoteattr(gate.outcome)} message={quoteattr(visible(gate.answer))}"
+    name = f"classname={quoteattr(gate.status.measure)} name={quoteattr(visible(gate.question))}"
+    counts = f'failures="{int(gate.outcome == FAIL)}" errors="{int(gate.outcome == UNRESOLVED)}"'
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="pt-active gate" tests="1" {counts}>
+  <testcase {name}>
+    <{element}{wrong}>{escape(str(gate))}</{element}>
+  </testcase>
+</testsuite>
+"""

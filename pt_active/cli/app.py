@@ -6,26 +6,27 @@ import contextlib
 import inspect
 import io
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_origin
+from pkgutil import resolve_name
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
-from pt_active.cli.failures import Usage, failures_told, in_one_line
+from pt_active.cli.failures import failures_told, in_one_line
 
 
 class Listed(NamedTuple):
     """A command as the help lists it."""
 
     title: str  # that it stands under
-    file: str  # of this folder, with the function of its name, whose docstring is its own help
+    place: str  # file of this folder, and its function, whose docstring is the command's own help
     says: str
     example: str
 
@@ -37,76 +38,76 @@ JUDGES = "Judges and other tools"
 COMMANDS: Mapping[str, Listed] = {
     "init": Listed(
         ROAD,
-        "init",
+        "init:init",
         "Check that your files fit together, and record them in pt-active.toml.",
         "pt-active init --run a=a.run --run b=b.run --topics topics.tsv \\\n"
         "    --texts texts.tsv --train-run old.run --train-qrels old.qrels --budget 300",
     ),
     "budget": Listed(
         ROAD,
-        "plans",
+        "plans:budget",
         "Forecast how many judgments an answer takes.",
         "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
     ),
     "plan": Listed(
         ROAD,
-        "plans",
+        "plans:plan",
         "Choose the queries or documents to judge, or the labels of an LLM to check.",
         "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
         "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan",
     ),
     "judge": Listed(
         ROAD,
-        "judging",
+        "judging:judge",
         "Let people judge a plan in their browsers, and watch what the labels show.",
         "pt-active judge my-plan --judges ann,ben",
     ),
     "status": Listed(
         ROAD,
-        "answers",
+        "answers:status",
         "Show what the labels say about the rankers, and whether you can stop judging.",
         "pt-active status my-plan judged-so-far.csv",
     ),
     "report": Listed(
         ROAD,
-        "answers",
+        "answers:report",
         "Write everything that a plan and its labels show into one file.",
         "pt-active report my-plan judged.csv --out report.html",
     ),
     "gate": Listed(
         FURTHER,
-        "answers",
+        "answers:gate",
         "Decide whether a ranker may replace another; the exit code gives the answer.",
         "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
     ),
     "sample-queries": Listed(
         FURTHER,
-        "plans",
+        "plans:sample_queries",
         "Draw queries of a log that is larger than memory by their traffic, to plan from their runs.",
         "pt-active sample-queries --run a='a-*.parquet' --weight traffic --size 10000 --out sampled",
     ),
     "simulate": Listed(
         FURTHER,
-        "replays",
+        "replays:simulate",
         "Replay designs on judged data, to see what they would have saved.",
         "pt-active simulate --run a=a.run --run b=b.run --qrels judged.qrels --measure DCG@10",
     ),
     "demo": Listed(
         FURTHER,
-        "replays",
+        "replays:demo",
         "Plan, judge and compare on a simulated collection, where the truth is known.",
         "pt-active demo",
     ),
     "export": Listed(
         JUDGES,
-        "judging",
+        "judging:export",
         "Write the documents of a plan to a file for people or for a judging tool.",
         "pt-active export my-plan --out judge-me.csv --format csv",
     ),
     "import": Listed(
         JUDGES,
-        "judging",
+        "judging:import_",
         "Turn the export of a judging tool into records of who gave which grade, and when.",
         "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
     ),
@@ -122,39 +123,35 @@ class Commands(TyperGroup):
     def loaded(self, name: str) -> Any:
         """A command with its options; its file is imported."""
         _check_memory()
-        from pt_active.cli.options import as_command, options_of
+        from pt_active.cli.options import as_command
         from pt_active.cli.project import COMMANDS as TAKEN
         from pt_active.cli.project import key_of
 
-        listed, takes = COMMANDS[name], TAKEN.get(name, ())
-        module = import_module(f"pt_active.cli.{listed.file}")
-        function = getattr(module, name.replace("-", "_"), None) or getattr(module, f"{name}_")
-        paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n")]
-        shown = "\n\n".join([*paragraphs, f"\b\nExample:\n{listed.example}"])
-        hints = options_of(function)
-        alone = [key for key in takes if get_origin(hints[key][0]) is not Annotated and key != "grade_names"]
-        epilog = "Options of all commands, such as --json and --quiet: pt-active --help."
-        if takes:
-            keys = ", ".join(key_of(name, key) for key in alone)
-            also = f"; that file alone sets {keys}" if keys else ""
-            epilog += f" What you leave out is taken from pt-active.toml{also}."
+        listed = COMMANDS[name]
+        takes = TAKEN.get(name, ())
+        function = resolve_name(f"pt_active.cli.{listed.place}")
+        paragraphs = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(function.__doc__))
+        shown = f"{paragraphs}\n\n\b\nExample:\n{listed.example}"
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        single.command(name, help=shown, epilog=epilog)(as_command(function, takes))
-        return typer.main.get_command(single)
+        single.command(name, help=shown)(as_command(function, takes, about))
+        command = typer.main.get_command(single)
+        command.epilog = "Options of all commands, such as --json and --quiet: pt-active --help."
+        if takes:
+            flags = {each.name for each in command.params}
+            keys = ", ".join(key_of(name, option) for option in takes if option not in flags)
+            alone = f"; that file alone sets {keys}" if keys else ""
+            command.epilog += f" What you leave out is taken from pt-active.toml{alone}."
+        return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is typed, loaded."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, self.loaded(args[0]), rest
 
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read the options that go with every command, wherever they stand."""
-        return super().parse_args(ctx, _shared_first(args, self.params))
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+    def make_context(self, *words: Any, **extra: Any) -> Any:
         """Read the options before the command."""
         with failures_told():
-            return super().make_context(info_name, args, parent, **extra)
+            return super().make_context(*words, **extra)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -168,43 +165,24 @@ def _check_memory() -> None:
         from resource import RLIMIT_AS, getrlimit
     except ImportError:  # Windows
         return
-    if (limit := getrlimit(RLIMIT_AS)[0]) > 4 * MEMORY or limit < 0:
-        return
-    if limit < MEMORY:
+    limit, _ = getrlimit(RLIMIT_AS)
+    if 0 <= limit < MEMORY:
         raise MemoryError(f"the limit (ulimit -v) is {limit / 1e9:.2g} GB, and pt-active needs {MEMORY / 1e9:.2g} GB")
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the usual one begins with a gigabyte
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
-def _shared_first(args: list[str], params: list[Any]) -> list[str]:
-    """What was typed, with the options of the group before its command."""
-    is_flag = {name: each.is_flag for each in params for name in each.opts if not each.is_eager}
-    first, rest, words = list[str](), list[str](), iter(args)
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if word == "--":
-            return [*first, *rest, word, *words]
-        if name not in is_flag:
-            rest.append(word)
-        elif is_flag[name] or equals:
-            first.append(word)
-        elif (value := next(words, None)) is not None:
-            first += [word, value]
-        else:
-            raise Usage(f"Option '{word}' requires an argument")
-    return [*first, *rest]
+    if 0 <= limit <= 4 * MEMORY:
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the usual one begins with a gigabyte
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @contextlib.contextmanager
 def printed_warnings() -> Iterator[None]:
     """Print each warning once, as one line on stderr."""
-    told: set[str] = set()
+    printed: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: object) -> None:
         text = in_one_line(str(message))
-        if text not in told and not issubclass(category, DeprecationWarning):
+        if text not in printed and not issubclass(category, DeprecationWarning):
             typer.echo(f"warning: {text}", err=True)
-        told.add(text)
+        printed.add(text)
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]

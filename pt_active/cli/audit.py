@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from pt_active.cli.answer import Answer, beside, command_line
 from pt_active.cli.files import RunFiles, past_labels, read_judges, top_grade, warn_of_zeros, with_texts_of
+from pt_active.cli.options import Asked, LabelFiles
 from pt_active.frames.topics import read_topics
+from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import MANIFEST
 from pt_active.relevance.losses import ZeroOne
 from pt_active.risk.audit import DESIGN, Audit, AuditTables
@@ -54,8 +54,9 @@ def audit_of(source: RunFiles, budget: Any, seed: int, out: Path) -> Answer:
     return Answer({"audit": str(out), **made.manifest}, f"{made}{told}", hint)
 
 
-def audit_shown(folder: Path, labels: pd.DataFrame, rel: int, confidence: float, missing: str | None) -> Answer:
+def audit_shown(labels: LabelFiles, asked: Asked, rel: int) -> Answer:
     """How often each judge is wrong, and which of several errs less."""
-    found = AuditReport.of(Audit.load(folder), labels, rel, None, confidence, missing or "error")
+    qrels = as_qrels(labels.of(None))
+    found = AuditReport.of(Audit.load(labels.plan), qrels, rel, None, asked.confidence, asked.missing or "error")
     text = str(found) if found.ranking is None else f"{found}\n\n{found.ranking}"
     return Answer(found.to_dict(), text)

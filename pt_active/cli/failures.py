@@ -102,8 +102,7 @@ def foreseen(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         if error.strerror is None:
             return str(error) or type(error).__name__
-        where = error.filename if error.filename is not None else error.filename2
-        return error.strerror if where is None else f"{os.fsdecode(where)}: {error.strerror}"
+        return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":
         return f"there is not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, RecursionError):
@@ -116,8 +115,9 @@ def foreseen(error: BaseException) -> str | None:
     refused = getattr(sys.modules.get("pyterrier.validate"), "InputValidationError", ())
     if isinstance(error, (csv.Error, UnicodeError)) or kind == "pyarrow" or isinstance(error, refused):
         return str(error)
-    raised = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return str(error) if isinstance(error, ValueError) and raised[-1].partition(".")[0] in _OURS else None
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return str(error) if isinstance(error, ValueError) and package in _OURS else None
 
 
 def in_one_line(text: str) -> str:

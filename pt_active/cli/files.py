@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.cli.options import JudgingCosts, check_known, flag
+from pt_active.cli.options import check_known, cost_names, flag
 from pt_active.frames.checks import how_many, shown, some, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.sources import naming
@@ -24,6 +24,7 @@ from pt_active.frames.trec import read_run
 from pt_active.judging.files import read_labels
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.plan import Plan
+from pt_active.relevance.costs import COSTS, Cost
 from pt_active.relevance.grades.judges import judge_table, mean_of_judges, read_judge, votes_in
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.models import ColdGrades, GradeModel, MixtureGrades
@@ -48,17 +49,15 @@ def past_labels(path: Path) -> pd.DataFrame:
 class RunFiles:
     """Runs to compare, and what is known of their queries and documents."""
 
-    run: Annotated[list[str] | None, flag("A ranker's run; pass one for each ranker.", "NAME=FILE")] = None
-    topics: Annotated[Path | None, flag("The queries; default: those of the runs.", "FILE")] = None
-    texts: Annotated[Path | None, flag("Document texts, for the judges and for costs by length.", "FILE")] = None
-    train_run: Annotated[list[Path] | None, flag("A past run that people judged; you may pass several.", "FILE")] = None
-    train_qrels: Annotated[Path | None, flag("Judgments of the training runs: qrels or a filled-in CSV.", "FILE")] = (
-        None
+    run: list[str] | None = flag("A ranker's run; pass one for each ranker.", "NAME=FILE")
+    topics: Path | None = flag("The queries; default: those of the runs.", "FILE")
+    texts: Path | None = flag("Document texts, for the judges and for costs by length.", "FILE")
+    train_run: list[Path] | None = flag("A past run that people judged; you may pass several.", "FILE")
+    train_qrels: Path | None = flag("Judgments of the training runs: qrels or a filled-in CSV.", "FILE")
+    judge: list[str] | None = flag(
+        "Labels or votes of another judge, such as an LLM; you may pass several.", "[NAME=]FILE"
     )
-    judge: Annotated[
-        list[str] | None, flag("Labels or votes of another judge, such as an LLM; you may pass several.", "[NAME=]FILE")
-    ] = None
-    max_grade: Annotated[int | None, flag("The highest grade; default: the highest in the labels.", "N")] = None
+    max_grade: int | None = flag("The highest grade; default: the highest in the labels.", "N")
     depth: int | None = None
 
     @property
@@ -80,34 +79,42 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class PoolFiles(RunFiles):
-    """The source of a graded pool."""
+    """The source of a graded pool, and what judging it costs."""
 
     pool: Path | None = None
     grades: str | None = None
     unjudged: str | None = None
+    cost: str | None = None
+    per_query: float | None = None
+
+    def of_judging(self) -> Cost:
+        """What judging costs."""
+        check_known("cost", self.cost, cost_names())
+        return COSTS[self.cost or "unit"](per_query=self.per_query or 0.0)
 
     def model(self) -> Modelled:
         """The grade model of the options."""
-        runs, highest, name = self.train_run, self.max_grade, self.grades or DEFAULT_GRADES
+        name, highest = self.grades or DEFAULT_GRADES, self.max_grade
         check_known("grades", name, GRADES)
         judges = read_judges(self.judge or [])
         if judges and self.grades is not None:
             raise ValueError("the grades are either those of --judge or of the key grades, and not both")
-        if judges and self.train_qrels is None and not runs:
-            told = ""
+        of_people = self.train_run or self.train_qrels
+        if judges and not of_people:
+            source = ""
             if highest is None:
-                highest, told = top_grade(judges)
-                told = f"\nGrades are {told}."
+                highest, source = top_grade(judges)
+                source = f"\nGrades are {source}."
             unchecked = mean_of_judges(judges, highest)
-            return unchecked, unchecked.models[0].described(", ".join(judges)) + told
-        if highest is not None and not (runs or self.train_qrels or self.grades):
+            return unchecked, unchecked.models[0].described(", ".join(judges)) + source
+        if highest is not None and not (of_people or self.grades):
             name = "cold"
         if not judges and not hasattr(GRADES[name], "fit"):
             if highest is None:
                 raise ValueError(f"grades {name} need --max-grade N, the highest grade")
             guessed = GRADES[name](highest)
             return guessed, guessed.described() if isinstance(guessed, ColdGrades) else ""
-        if self.train_qrels is None or not (runs or judges):
+        if self.train_qrels is None or not (self.train_run or judges):
             needed = "--train-run needs" if judges else "the grade model learns from --train-run and"
             raise ValueError(
                 f"{needed} --train-qrels; without any judgments, pass --max-grade N, the highest grade, alone"
@@ -115,7 +122,7 @@ class PoolFiles(RunFiles):
         labels = past_labels(self.train_qrels)
         if highest is None:
             highest = grade_in_use(labels, self.train_qrels, "pass max_grade=")
-        files = dict.fromkeys(map(str, runs or []))
+        files = dict.fromkeys(map(str, self.train_run or []))
         named = {f"run_{number}": read_run(file) for number, file in enumerate(files)}
         documents = united(named, None, self.depth) if named else labels[["qid", "docno"]]
         model: Any = mean_of_judges(judges, highest) if judges else GRADES[name](highest)
@@ -123,30 +130,30 @@ class PoolFiles(RunFiles):
         members = model.models if judges else []
         return model, "\n".join(each.described(judge) for judge, each in zip(judges, members, strict=True))
 
-    def read(self, prices: JudgingCosts, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """The graded pool, and the topics if there are any."""
+    def read(self, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None, str]:
+        """The graded pool, the topics if there are any, and where the grades come from in words."""
         if bool(self.run) == (self.pool is not None):
             raise ValueError("pass --run NAME=FILE, once for each ranker; or name a pool in the project file")
-        topics, told = None if self.topics is None else read_topics(self.topics), ""
+        topics = None if self.topics is None else read_topics(self.topics)
+        source = ""
         if self.pool is not None:
             frame = read_parquet(self.pool).reset_index(drop=True)
             qids = frame["qid"]
         else:
-            model, told = self.model()
+            model, source = self.model()
             runs = self.runs()
             qids = pd.concat([run["qid"] for run in runs.values()])
             frame = model.transform(united(runs, topics))
             highest = len(grade_columns(frame.columns)) - 1
-            for _, said in doubts_about(runs, parse_measure(measure, highest), self.depth):
-                warnings.warn(said, stacklevel=2)
-        if self.topics is not None and topics is not None:
+            for _, doubt in doubts_about(runs, parse_measure(measure, highest), self.depth):
+                warnings.warn(doubt, stacklevel=2)
+        if topics is not None:
             warn_of_zeros(self.topics, topics, qids)
-        if told:
-            frame.attrs["grade_model"] = told
         if self.texts is not None:
             frame = with_texts_of(self.texts, frame)
-        check_texts(prices, frame)
-        return frame, topics
+        if getattr(self.of_judging(), "column", None) == "text" and "text" not in frame.columns:
+            raise ValueError(f"cost {self.cost} needs the texts of the documents: --texts FILE")
+        return frame, topics, source
 
 
 def named_files(entries: list[str], option: str, reserved: Collection[str] = ()) -> dict[str, str]:
@@ -162,13 +169,7 @@ def named_files(entries: list[str], option: str, reserved: Collection[str] = ())
     return files
 
 
-def check_texts(prices: JudgingCosts, documents: pd.DataFrame) -> None:
-    """Raise if documents lack the texts that their cost is computed from."""
-    if getattr(prices.of_judging(), "column", None) == "text" and "text" not in documents.columns:
-        raise ValueError(f"cost {prices.cost} needs the texts of the documents: --texts FILE")
-
-
-def warn_of_zeros(path: Path, topics: pd.DataFrame, qids: pd.Series) -> None:
+def warn_of_zeros(path: Path | None, topics: pd.DataFrame, qids: pd.Series) -> None:
     """Warn if the ids of topics have other leading zeros than the queries."""
     every, known = set(qids.map(str)), set(topics["qid"])
     if said := lost_zeros(known - every, every - known):
@@ -235,10 +236,10 @@ def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFram
     """``docno, text`` for the documents of a plan; None without a file."""
     if path is None:
         return None
-    judged = plan.assessments
-    needed = judged["docno"][judged["text"].isna()] if "text" in judged.columns else judged["docno"]
-    pool = pd.Series(plan.tables.pool.docno, dtype=object)
-    return _fitting_texts(path, pool.drop_duplicates(), needed.drop_duplicates() if warned else needed.head(0), "plan")
+    judged = plan.assessments.reindex(columns=["docno", "text"])
+    needed = judged.loc[judged["text"].isna(), "docno"].drop_duplicates()
+    pool = pd.Series(plan.tables.pool.docno, dtype=object).drop_duplicates()
+    return _fitting_texts(path, pool, needed if warned else needed.head(0), "plan")
 
 
 def _fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
-import numpy as np
 import pandas as pd
 
 from pt_active.cli.files import RunFiles, doubts_about, past_labels, read_judges, top_grade, without_text
@@ -31,7 +30,7 @@ class Finding(NamedTuple):
     wrong: bool = False
 
 
-def findings(source: RunFiles, measure: str, budget: float | None) -> list[Finding]:
+def findings(source: RunFiles, measure: str, budget: float | None) -> Iterator[Finding]:
     """What a user should know of the files before a plan is made of them."""
     runs, judges = source.runs(), read_judges(source.judge or [])
     qrels = None if source.train_qrels is None else past_labels(source.train_qrels)
@@ -39,37 +38,40 @@ def findings(source: RunFiles, measure: str, budget: float | None) -> list[Findi
     if highest is None and qrels is not None:
         highest = int(qrels["label"].max())
     elif highest is None and judges:
-        highest = top_grade(judges)[0]
+        highest, _ = top_grade(judges)
     parsed = parse_measure(measure, highest)
     returned = pd.concat([run[["qid", "docno", "rank"]] for run in runs.values()])
     queries = returned["qid"].unique()
     sizes = {name: run.groupby("qid").size() for name, run in runs.items()}
-    found = list[Finding]()
     for name, size in sizes.items():
-        deep = " to ".join(map(str, dict.fromkeys([size.min(), size.max()])))
-        found.append(Finding(name, f"{how_many('query', len(size))}, {deep} documents each"))
+        least, most = size.min(), size.max()
+        depth = least if least == most else f"{least} to {most}"
+        yield Finding(name, f"{how_many('query', len(size))}, {depth} documents each")
     if all(len(size) == len(queries) for size in sizes.values()):
-        found.append(Finding("queries", f"the same {how_many('query', len(queries))} in every run"))
-    found += [Finding(*doubt, wrong=True) for doubt in doubts_about(runs, parsed, source.depth)]
-    cutoff = parsed.params.get("cutoff")
-    deepest = cutoff if cutoff is not None and has_rank_form(parsed) else np.inf
-    pairs = returned.loc[returned["rank"] < deepest, ["qid", "docno"]].drop_duplicates()
+        yield Finding("queries", f"the same {how_many('query', len(queries))} in every run")
+    for about, doubt in doubts_about(runs, parsed, source.depth):
+        yield Finding(about, doubt, True)
+    pairs = returned
+    if has_rank_form(parsed) and (cutoff := parsed.params.get("cutoff")) is not None:
+        pairs = returned[returned["rank"] < cutoff]
+    pairs = pairs[["qid", "docno"]].drop_duplicates()
     if source.topics is not None:
         topics = read_topics(source.topics)
-        found += _of_topics(source.topics, topics, list(queries))
+        yield from _of_topics(source.topics, topics, list(queries))
         pairs = pairs[pairs["qid"].isin(topics["qid"])]
     if source.texts is not None:
         texts = read_texts(source.texts, docnos=returned["docno"].unique())
-        found.append(_of_texts(source.texts, texts, pairs["docno"].drop_duplicates()))
-    found += _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed)
+        yield _of_texts(source.texts, texts, pairs["docno"].drop_duplicates())
+    yield from _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed)
     if gains := gains_of(parsed):
-        found.append(Finding("measure", gains))
+        yield Finding("measure", gains)
     whole, of = len(pairs), f"{how_many('document', len(pairs))} that count for {parsed}"
     if budget is None:
-        return [*found, Finding("budget", f"none yet, of {of}")]
-    enough = budget >= whole
-    said = f"{amount(budget)} of {of} ({min(budget / whole, 1):.0%}){': everything can be judged' if enough else ''}"
-    return [*found, Finding("budget", said, enough)]
+        yield Finding("budget", f"none yet, of {of}")
+    else:
+        everything = ": everything can be judged" if budget >= whole else ""
+        said = f"{amount(budget)} of {of} ({min(budget / whole, 1):.0%}){everything}"
+        yield Finding("budget", said, budget >= whole)
 
 
 def _of_topics(path: Path, topics: pd.DataFrame, queries: list[str]) -> Iterator[Finding]:

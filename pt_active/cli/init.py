@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pt_active.answers.comparison import Answers
 from pt_active.answers.table import EMPTY
-from pt_active.cli.answer import Answer, check_new, command_line
+from pt_active.cli.answer import Answer, beside, check_new, command_line
 from pt_active.cli.files import RunFiles, named_files
 from pt_active.cli.fits import Finding, findings
 from pt_active.cli.options import flag
@@ -34,14 +35,14 @@ COMMENTS = (
 class FirstFiles(RunFiles):
     """The files that a project begins with."""
 
-    depth: Annotated[int | None, flag("The number of documents to keep of each ranking.", "N")] = None
+    depth: int | None = flag("The number of documents to keep of each ranking.", "N")
 
 
 def init(
     source: FirstFiles,
     given: AnswerFiles,
-    measure: Annotated[str | None, flag(f"The measure to estimate; default {MEASURE}.", "NAME")] = None,
-    budget: Annotated[float | None, flag("The most documents that people can judge; left out, budget advises.")] = None,
+    measure: str | None = flag(f"The measure to estimate; default {MEASURE}.", "NAME"),
+    budget: float | None = flag("The most documents that people can judge; left out, budget advises."),
     plan: Path = Path("my-plan"),
     project: Path | None = None,
 ) -> Answer:
@@ -53,27 +54,29 @@ def init(
         if source != FirstFiles() or measure is not None:
             raise ValueError("--answers takes the place of runs, and its measure is the mean score: leave out --run, …")
         found, own = project_of_answers(given, budget, plan, out.parent / before.get("pool", ""))
-        named = {name: _from(own[name], out) for name in ("pool", "texts") if name in own}
-        values = _of_plan(plan, out) | own | named
     else:
-        source, measure = _said(source), measure or MEASURE
-        found = findings(source, measure, budget)
-        values = _of_plan(plan, out) | {"measure": measure} | _of_source(source, out)
-    values |= {} if budget is None else {"budget": int(budget) if float(budget).is_integer() else budget}
+        source, measure = _checked(source), measure or MEASURE
+        found = list(findings(source, measure, budget))
+        own = {key_of("init", name): value for name, value in vars(source).items() if value and name != "run"}
+        own = {"measure": measure, **own, "runs": {name: Path(file) for name, file in source.files.items()}}
+    values = {"plan": plan, "report": beside(plan, ".html"), **own}
+    if budget is not None:
+        values["budget"] = int(budget) if float(budget).is_integer() else budget
+    values = {key: _from(value, out) for key, value in values.items()}
     kept = {key: value for key, value in before.items() if key not in values}
     write_file(out, project_text(values | kept, COMMENTS), replace=out.exists())
     wide = max(len(each.about) for each in found)
-    told = "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
+    lines = [f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found]
     doubts = sum(each.wrong for each in found)
     hint = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
     other = None if out == FILE else out
     if "budget" in kept | values:
         hint += f"Next, choose what to judge:\n  {command_line('plan', project=other)}"
     else:
-        asked = command_line("budget", "--difference", "X", project=other)
-        hint += f"Next, ask how many judgments it takes to find a difference of X:\n  {asked}"
+        line = command_line("budget", "--difference", "X", project=other)
+        hint += f"Next, ask how many judgments it takes to find a difference of X:\n  {line}"
     content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
-    return Answer(content, f"{told}\n\nThis is kept in {out}.", hint)
+    return Answer(content, "\n".join([*lines, "", f"This is kept in {out}."]), hint)
 
 
 def _before(out: Path, of_answers: bool) -> dict[str, Any]:
@@ -88,8 +91,8 @@ def _before(out: Path, of_answers: bool) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in own}
 
 
-def _said(source: FirstFiles) -> FirstFiles:
-    """The files that were typed; raises if what every project needs is missing."""
+def _checked(source: FirstFiles) -> FirstFiles:
+    """The files that are typed; raises if what every project needs is missing."""
     lacking = [] if source.run else ["--run NAME=FILE, once for each ranker (or --answers)"]
     if not (source.train_qrels or source.judge or source.max_grade):
         lacking.append(
@@ -103,39 +106,27 @@ def _said(source: FirstFiles) -> FirstFiles:
     return source
 
 
-def _of_source(source: RunFiles, out: Path) -> dict[str, Any]:
-    """The keys of files in the project file; their names are relative to its folder."""
-    given = {name.replace("_", "-"): value for name, value in vars(source).items() if value and name != "run"}
-    values: dict[str, Any] = {
-        key: [_from(each, out) for each in value] for key, value in given.items() if isinstance(value, list)
-    }
-    values |= {key: _from(value, out) for key, value in given.items() if isinstance(value, Path)}
-    runs = {name: _from(file, out) for name, file in source.files.items()}
-    return given | values | {"runs": runs}
-
-
-def _of_plan(plan: Path, out: Path) -> dict[str, Any]:
-    return {"plan": _from(plan, out), "report": _from(plan.with_name(f"{plan.name}.html"), out)}
-
-
-def _from(file: str | Path, out: Path) -> str:
-    """The name of a file, or NAME=FILE, as seen from the folder of the project file."""
-    if isinstance(file, str) and "=" in file and not Path(file).is_file():
-        name, _, named = file.partition("=")
-        return f"{name}={_from(named, out)}"
-    if dataset_id(file) is not None or os.path.isabs(file):
-        return str(file)
-    return str(file) if out.parent == Path() else os.path.relpath(file, out.parent)
+def _from(value: Any, out: Path) -> Any:
+    """A value of the project file, where files, also with NAME= before them, are named as seen from its folder."""
+    if isinstance(value, dict):
+        return {name: _from(file, out) for name, file in value.items()}
+    if isinstance(value, list):
+        whole = [isinstance(each, Path) or "=" not in each or Path(each).is_file() for each in value]
+        parts = [("", "", each) if alone else each.partition("=") for each, alone in zip(value, whole, strict=True)]
+        return [f"{name}{equals}{_from(Path(file), out)}" for name, equals, file in parts]
+    if not isinstance(value, Path):
+        return value
+    if dataset_id(value) is not None or value.is_absolute() or out.parent == Path():
+        return str(value)
+    return os.path.relpath(value, out.parent)
 
 
 @dataclass(frozen=True)
 class AnswerFiles:
     """Answers of systems to the same items."""
 
-    answers: Annotated[
-        list[str] | None, flag("Answers of systems, in place of runs: one table, or NAME=FILE for each.", "FILE")
-    ] = None
-    scale: Annotated[str, flag("How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE")] = "0-1"
+    answers: list[str] | None = flag("Answers of systems, in place of runs: one table, or NAME=FILE for each.", "FILE")
+    scale: str = flag("How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE", "0-1")
 
     def read(self) -> Answers:
         """The answers."""
@@ -152,7 +143,7 @@ def project_of_answers(
     pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
     if pool.exists() and pool != own:
         raise FileExistsError(f"{pool} exists; remove it, or change the key plan")
-    found = _findings(answers, budget)
+    found = list(_findings(answers, budget))
     with new_file(pool, replace=pool == own) as unfinished:
         answers.pool.to_parquet(unfinished, index=False)
     values = {
@@ -166,29 +157,33 @@ def project_of_answers(
     return found, values | ({"grade-names": names} if (names := answers.scale.names()) else {})
 
 
-def _findings(answers: Answers, budget: float | None) -> list[Finding]:
+def _findings(answers: Answers, budget: float | None) -> Iterator[Finding]:
+    """What a user should know of answers before a plan is made of them."""
     table, pool = answers.table, answers.pool
     items = how_many("item", table["item"].nunique())
     runs = f", {answers.runs} runs each" if answers.runs > 1 else ""
-    found = [Finding(name, f"an answer to each of {items}{runs}") for name in answers.systems]
+    for name in answers.systems:
+        yield Finding(name, f"an answer to each of {items}{runs}")
     if len(answers.systems) == 1:
-        found.append(Finding("systems", "there is only one, so nothing is compared: its mean score is estimated", True))
+        yield Finding("systems", "there is only one, so nothing is compared: its mean score is estimated", True)
     if "answer" not in table.columns:
-        found.append(Finding("answers", "there are no texts, so judges see ids alone", True))
+        yield Finding("answers", "there are no texts, so judges see ids alone", True)
     elif empty := int((table["answer"] == EMPTY).sum()):
-        found.append(Finding("answers", f"{how_many('answer', empty, 'is')} empty", True))
+        yield Finding("answers", f"{how_many('answer', empty, 'is')} empty", True)
     if "cluster" in table.columns:
-        found.append(Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items"))
-    each = pool.drop_duplicates("qid")
-    if told := traffic_told(each, query_weights(each)):
-        found.append(Finding("weights", f"items count{told}"))
+        yield Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items")
+    queries = pool.drop_duplicates("qid")
+    if traffic := traffic_told(queries, query_weights(queries)):
+        yield Finding("weights", f"items count{traffic}")
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = f"{', '.join(judges)}: decides which answers people score, and nothing else" if judges else "no scores"
+    yield Finding("LLM judge", said)
     whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
     if "doc_cost" in pool.columns:
         whole = float(pool["doc_cost"].sum())
         of = f"{amount(whole)}, the sum of the column cost"
-    share = f"{amount(min(budget, whole))} of {of}" if budget else f"none yet, of {of}"
-    if budget:
-        share += f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
-    return [*found, Finding("LLM judge", said), Finding("budget", share)]
+    if budget is None:
+        yield Finding("budget", f"none yet, of {of}")
+    else:
+        share = f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
+        yield Finding("budget", f"{amount(min(budget, whole))} of {of}{share}")

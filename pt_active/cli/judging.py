@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import typer
@@ -14,7 +14,7 @@ import typer
 from pt_active.cli.answer import Answer, check_new, command_line, kept_at, next_look
 from pt_active.cli.audit import is_audit
 from pt_active.cli.files import texts_for
-from pt_active.cli.options import Margin, Meant, OutFile, PlanFolder, Texts, check_known, flag, word
+from pt_active.cli.options import MARGIN, PLAN, REQUIRED, TEXTS, Meant, check_known, flag, word
 from pt_active.cli.project import FILE, go_on_with
 from pt_active.frames.checks import agreeing, how_many, shown, some, within
 from pt_active.frames.qrels import checked_qrels
@@ -55,9 +55,9 @@ _TABLES = ("csv", "xlsx")  # Formats that come back in the file that was written
 class Address:
     """Where a judging server listens."""
 
-    port: Annotated[int, flag("The port; default 8765; 0 takes any that is free.", "N")] = 8765
-    host: Annotated[str, flag("The address to listen on; 0.0.0.0 lets other machines in.", "ADDRESS")] = "127.0.0.1"
-    address: Annotated[str | None, flag("What links begin with, such as a proxy's https://NAME.", "NAME")] = None
+    port: int = flag("The port; default 8765; 0 takes any that is free.", "N", 8765)
+    host: str = flag("The address to listen on; 0.0.0.0 lets other machines in.", "ADDRESS", "127.0.0.1")
+    address: str | None = flag("What links begin with, such as a proxy's https://NAME.", "NAME")
     json_output: bool = False  # Then one JSON object alone is on stdout, and links are not
 
 
@@ -65,18 +65,12 @@ class Address:
 class Setting:
     """How a plan is judged; the project file continues with the longer plan after a next round."""
 
-    judges: Annotated[str | None, flag("The names of the judges, separated by commas; each gets a link.", "NAMES")] = (
-        None
-    )
-    guideline: Annotated[
-        Path | None, flag("A guideline in Markdown, which judges see beside the documents.", "FILE")
-    ] = None
+    judges: str | None = flag("The names of the judges, separated by commas; each gets a link.", "NAMES")
+    guideline: Path | None = flag("A guideline in Markdown, which judges see beside the documents.", "FILE")
     grade_names: str | None = None
-    store: Annotated[Path | None, flag("The file that keeps the judgments; default: PLAN.sqlite.", "FILE")] = None
-    double: Annotated[
-        float | None, flag(f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge.")
-    ] = None
-    margin: Margin = None
+    store: Path | None = flag("The file that keeps the judgments; default: PLAN.sqlite.", "FILE")
+    double: float | None = flag(f"The share of documents that two people judge; default {DOUBLE:g}, 0 with one judge.")
+    margin: float | None = flag(MARGIN)
     project: Path = FILE
 
     def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None, meant: Meant) -> Site:
@@ -87,49 +81,51 @@ class Setting:
 
         double = None if self.double is None else float(within("double", self.double, 0, 1))
         names = GradeNames.parsed(self.grade_names)
-        judges, kept = judge_names(self.judges), self.store or kept_at(folder)
+        judges = judge_names(self.judges)
         if len(plan.rankers) == 1 and self.margin is None:
             raise ValueError("the plan has one ranker: pass --margin, how far off its estimate may be")
         guideline = "" if self.guideline is None else guideline_html(self.guideline)
-        store = Store(kept, plan.tables.manifest.origin)
+        store = Store(self.store or kept_at(folder), plan.tables.manifest.origin)
         store.token(ORGANISER)
-        for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
+        if not judges and len(store.people()) == 1:
+            judges = [_JUDGE]
+        for name in judges:
             store.token(name)
         order_of: OrderOf = partial(JudgingOrder.of, double=_share(store, double))
-        work, longer = order_of(plan, texts), store.setting("folder")
+        longer = store.setting("folder")
         if plan.id not in (store.setting("extended") or "").split():
             store.set("folder", str(folder.absolute()))
-        elif longer is not None and Path(longer).is_dir() and Path(longer) != folder.absolute():
+        elif longer is not None and Path(longer).is_dir():
             texts = texts_together(plan, texts)
             plan, folder = Plan.load(longer), Path(longer)
-            work = order_of(plan, texts)
-        campaign = Campaign(plan, work, store, names)
-        extended = partial(go_on_with, self.project, store=kept)
+        campaign = Campaign(plan, order_of(plan, texts), store, names)
+        extended = partial(go_on_with, self.project, store=store.path)
         asked = {"margin": self.margin, **meant.fields}
-        organiser = Organiser(campaign, folder, order_of, texts, asked, extended)
-        return Site(campaign, organiser, guideline)
+        return Site(campaign, Organiser(campaign, folder, order_of, texts, asked, extended), guideline)
 
 
-def _share(store: Store, asked: float | None) -> float:
-    """The share of documents that two people judge: what was said, that of an earlier start, or the default."""
+def _share(store: Store, double: float | None) -> float:
+    """The share of documents that two people judge: what is typed, that of an earlier start, or the default."""
     begun = store.setting(DOUBLE_SHARE)
-    if asked is None:
-        # Without a second judge, no document could ever be judged twice.
-        several = sum(not name.startswith(":") for name in store.people()) > 1
-        return float(begun) if begun is not None else DOUBLE if several else 0.0
-    if begun is not None and float(begun) != asked and store.entries():
-        said = f"judging began with --double {float(begun):g}; with --double {asked:g} other labels count"
-        typer.echo(f"warning: {said}, and earlier looks do not", err=True)
-    return asked
+    if double is not None:
+        if begun is not None and float(begun) != double and store.entries():
+            changed = f"judging began with --double {float(begun):g}; with --double {double:g} other labels count"
+            typer.echo(f"warning: {changed}, and earlier looks do not", err=True)
+        return double
+    if begun is not None:
+        return float(begun)
+    # Without a second judge, no document could ever be judged twice.
+    several = sum(not name.startswith(":") for name in store.people()) > 1
+    return DOUBLE if several else 0.0
 
 
 def judge(
     setting: Setting,
     meant: Meant,
     where: Address,
-    plan: Annotated[Path | None, word("The folder of a plan; not needed with --demo.", "PLAN")] = None,
-    texts: Texts = None,
-    demo: Annotated[bool, flag("Try the pages on a plan of simulated documents.")] = False,
+    plan: Path | None = word("The folder of a plan; not needed with --demo.", "PLAN"),
+    texts: Path | None = flag(TEXTS, "FILE"),
+    demo: bool = flag("Try the pages on a plan of simulated documents.", default=False),
 ) -> Answer:
     """Let people judge a plan in their browsers, and see at any time what is known."""
     if missing := [package for module, package in NEEDED.items() if find_spec(module) is None]:
@@ -147,9 +143,12 @@ def judge(
         given = texts_for(loaded, texts, warned=False)
         # What is kept beside the folder is called after it, which "." and ".." are not.
         folder = plan if plan.name not in ("", "..") else plan.resolve()
-    site, kept = setting.site(loaded, folder, given, meant), setting.store or kept_at(folder)
-    _warn_without_text(site, given is not None)
-    campaign, lock = site.campaign, _of_plan(folder)
+    site = setting.site(loaded, folder, given, meant)
+    campaign = site.campaign
+    if untold := dict.fromkeys(each.docno for each in campaign.work.documents if not each.text):
+        remedy = "" if given is not None else "; pass --texts FILE"
+        typer.echo(f"warning: {how_many('document', len(untold), 'has')} no text: {some(untold)}{remedy}", err=True)
+    lock = _of_plan(folder)
     try:
         _serve(site, where)
         settled, size, number = campaign.sharing.settled, len(campaign.work.documents), campaign.kept
@@ -157,6 +156,7 @@ def judge(
         campaign.store.close()
         if lock is not None:
             lock.release()
+    kept = campaign.store.path
     text = f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; "
     text += f"{how_many('record', number)} {agreeing('is', number)} kept in {kept}."
     project = None if setting.project == FILE else setting.project
@@ -178,7 +178,7 @@ def _of_plan(folder: Path) -> Lock | None:
 
 def judge_names(judges: str | None) -> list[str]:
     """The names of the judges."""
-    names = [name.strip() for name in judges.split(",")] if judges is not None else []
+    names = [] if judges is None else [name.strip() for name in judges.split(",")]
     for name in names:
         taken = name in (_ORGANISER, ADJUDICATOR)
         if not 0 < len(name) <= _MAX_NAME or ":" in name or visible_field(name) != name or taken:
@@ -191,42 +191,33 @@ def judge_names(judges: str | None) -> list[str]:
     return names
 
 
-def _warn_without_text(site: Site, given: bool) -> None:
-    """Name documents that judges cannot read; whether texts were ``given`` decides what helps."""
-    if untold := dict.fromkeys(each.docno for each in site.campaign.work.documents if not each.text):
-        remedy = "" if given else "; pass --texts FILE"
-        typer.echo(f"warning: {how_many('document', len(untold), 'has')} no text: {some(untold)}{remedy}", err=True)
-
-
 def _serve(site: Site, where: Address) -> None:
     from pt_active.judging.server.security import ORGANISER
     from pt_active.judging.server.serve import links, listening, risk, root_of, serve
 
     opened = listening(where.host, where.port)
     people = site.campaign.store.people()
-    lines = links(people, root_of(opened, where.host, where.address))
+    wide = max(map(len, people)) + 2
+    lines = ["Open your own link, and send each judge theirs. Ctrl-C ends the server."]
+    for name, link in links(people, root_of(opened, where.host, where.address)).items():
+        lines.append(f"  {visible(_ORGANISER if name == ORGANISER else name):{wide}}{link}")
     if warning := risk(where.host):
         typer.echo(f"warning: {warning}", err=True)
-    wide = max(map(len, people)) + 2
-    named = {(_ORGANISER if name == ORGANISER else name): link for name, link in lines.items()}
-    told = "\n".join(f"  {visible(name):{wide}}{link}" for name, link in named.items())
-    typer.echo(
-        f"Open your own link, and send each judge theirs. Ctrl-C ends the server.\n{told}", err=where.json_output
-    )
+    typer.echo("\n".join(lines), err=where.json_output)
     serve(site.application(), opened)
 
 
 def file_formats() -> tuple[str, ...]:
     """The values of ``--format``: formats of what a plan has, and tools."""
-    return *FORMATS, *(name for name in TOOLS if name not in FORMATS)
+    return tuple({**FORMATS, **TOOLS})
 
 
 def export(
-    plan: PlanFolder,
-    out: OutFile,
-    format: Annotated[str, flag(f"One of {', '.join(file_formats())}; default {FORMAT}.", "NAME")] = FORMAT,
-    labels: Annotated[Path | None, flag("Labels that you already have, to fill in.", "FILE")] = None,
-    texts: Texts = None,
+    plan: Path = word(PLAN, "PLAN", REQUIRED),
+    out: Path = flag("The file to create.", "FILE", REQUIRED),
+    format: str = flag(f"One of {', '.join(file_formats())}; default {FORMAT}.", "NAME", FORMAT),
+    labels: Path | None = flag("Labels that you already have, to fill in.", "FILE"),
+    texts: Path | None = flag(TEXTS, "FILE"),
     grade_names: str | None = None,
     project: Path | None = None,
 ) -> Answer:
@@ -234,14 +225,23 @@ def export(
     check_new(out)
     check_known("format", format, file_formats())
     names = GradeNames.parsed(grade_names)
+    content: dict[str, Any] = {"file": str(out), "format": format}
     if is_audit(plan):
-        return _pairs(plan, out, format, names)
+        audit = Audit.load(plan)
+        pairs = audit.assessments
+        if format in FORMATS and not names.grades:
+            write_assessments(pairs, out, format)
+        else:
+            write_worklist(Worklist(pairs, audit.tables.pairs.max_grade or 1, "", names), out, format)
+        hint = f"Next, when the labels are filled in:\n  {command_line('status', plan, out)}"
+        text = f"{how_many('pair', len(pairs))} to label in {out}."
+        return Answer(content | {"assessments": len(pairs)}, text, hint)
     loaded = Plan.load(plan)
     documents = in_drawing_order(loaded.tables)
-    given = texts_for(loaded, texts)
-    documents = documents if given is None else with_texts(documents, given)
+    if (given := texts_for(loaded, texts)) is not None:
+        documents = with_texts(documents, given)
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.tables.manifest.origin, names)
-    written = [out]
+    beside: list[str] = []
     if format in FORMATS:
         if names.grades and format != TABLE_FORMAT:
             raise ValueError(f"--grade-names is not for --format {format}")
@@ -249,22 +249,21 @@ def export(
             known = checked_qrels(as_qrels(read_labels([labels], loaded)))
             documents = documents.merge(known, how="left", on=["qid", "docno"])
         write_assessments(documents, out, format)
+        if FORMATS[format].by_query:
+            return Answer(content, f"The labels that are known are in {out}.")
     elif labels is not None:
         raise ValueError(f"--labels is for --format {', '.join(FORMATS)}")
     else:
-        written = write_worklist(worklist, out, format)
+        beside = [str(each) for each in write_worklist(worklist, out, format)[1:]]
     count = len(documents)
-    if format in FORMATS and FORMATS[format].by_query:
-        return Answer({"file": str(out), "format": format}, f"The labels that are known are in {out}.")
-    content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
+    content |= {"assessments": count, "texts": worklist.has_texts} | ({"beside": beside} if beside else {})
     text = f"{how_many('document', count)} to judge {agreeing('is', count)} in {out}."
     if names.grades and format in _TABLES:
         stand = (f"{grade} ({name})" for grade, name in names.listed(worklist.max_grade))
         text += f" A label is {', '.join(stand)}."
-    if len(written) > 1:
-        content["beside"] = [str(each) for each in written[1:]]
-        text += f" Beside it, for the tool: {', '.join(content['beside'])}."
-    hint = f"{_NO_TEXTS}\n" if not worklist.has_texts and format != FORMAT else ""
+    if beside:
+        text += f" Beside it, for the tool: {', '.join(beside)}."
+    hint = "" if worklist.has_texts or format == FORMAT else f"{_NO_TEXTS}\n"
     if format in (*FORMATS, *_TABLES):
         return Answer(content, text, f"{hint}{next_look(loaded, plan, out, project)}")
     records = out.with_name(f"{out.stem}-records.jsonl")
@@ -272,25 +271,12 @@ def export(
     return Answer(content, text, f"{hint}Next, import what the tool exports:\n  {line}")
 
 
-def _pairs(folder: Path, out: Path, format: str, names: GradeNames) -> Answer:
-    """Write the pairs of an audit."""
-    audit = Audit.load(folder)
-    pairs = audit.assessments
-    if format in FORMATS and not names.grades:
-        write_assessments(pairs, out, format)
-    else:
-        write_worklist(Worklist(pairs, audit.tables.pairs.max_grade or 1, "", names), out, format)
-    content = {"file": str(out), "format": format, "assessments": len(pairs)}
-    hint = f"Next, when the labels are filled in:\n  {command_line('status', folder, out)}"
-    return Answer(content, f"{how_many('pair', len(pairs))} to label in {out}.", hint)
-
-
 def import_(
-    tool: Annotated[str, word(f"One of {', '.join(TOOLS)}.", "TOOL")],
-    files: Annotated[list[Path], word("A file that the tool exported.", "FILE")],
-    plan: Annotated[Path, flag("The folder of the plan.", "PLAN")],
-    out: Annotated[Path, flag("The file of records to create: .jsonl or .parquet.", "FILE")],
-    annotator: Annotated[str, flag("The judge, if the file names none.", "NAME")] = "",
+    tool: str = word(f"One of {', '.join(TOOLS)}.", "TOOL", REQUIRED),
+    files: list[Path] = word("A file that the tool exported.", "FILE", REQUIRED),
+    plan: Path = flag("The folder of the plan.", "PLAN", REQUIRED),
+    out: Path = flag("The file of records to create: .jsonl or .parquet.", "FILE", REQUIRED),
+    annotator: str = flag("The judge, if the file names none.", "NAME", ""),
     grade_names: str | None = None,
 ) -> Answer:
     """Turn the export of a judging tool into records: who gave which grade to which document, and when."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import io
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pandas as pd
 import typer
@@ -21,7 +21,6 @@ from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
 from pt_active.frames.checks import shown
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.records import is_records
 from pt_active.frames.visible import visible
 from pt_active.inference.new_queries import THESE
 from pt_active.inference.stopping.looks import ALWAYS, PLANNED
@@ -29,113 +28,124 @@ from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames
 from pt_active.plans.answers.gaps import labels_so_far
 from pt_active.plans.answers.looks import USUAL, looks_asked
-from pt_active.plans.making.judgments import as_qrels, qrels_of
+from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import COSTS, Cost
+from pt_active.relevance.costs import COSTS
+
+REQUIRED = MISSING  # The default of an option that has none
+TYPED = "typed"  # The key of its metadata
 
 
-def flag(help: str, metavar: str = "X") -> Any:
-    """How an argument of a command, or a field of its dataclasses, is typed: by its name after two dashes.
+def flag(help: str, metavar: str = "X", default: Any = None) -> Any:
+    """The default of an argument of a command, or of a field of its dataclasses, that is typed by its name.
 
-    A field without it can be set by the project file alone.
+    What has another default can be set by the project file alone.
     """
-    return typer.Option(help=help, metavar=metavar)
+    return field(default=default, metadata={TYPED: typer.Option(help=help, metavar=metavar)})
 
 
-def word(help: str, metavar: str) -> Any:
-    """How an argument of a command is typed without its name."""
-    return typer.Argument(help=help, metavar=metavar)
+def word(help: str, metavar: str, default: Any = None) -> Any:
+    """The default of one that is typed without its name."""
+    return field(default=default, metadata={TYPED: typer.Argument(help=help, metavar=metavar)})
 
 
-def as_command(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
+def as_command(
+    function: Callable[..., Answer], takes: Collection[str], shared: Callable[..., None]
+) -> Callable[..., None]:
     """A function as typer runs it: its dataclasses become flags, and its answer is printed.
 
     Args:
-        function: Takes options, each annotated by `flag` or `word`, and dataclasses of them.
+        function: Takes options, some of which `flag` and `word` let people type, and dataclasses of them.
         takes: The options that the project file may set.
+        shared: Has the options of all commands, which may stand before or after their names.
     """
     options = options_of(function)
-    required = [name for name, (_, default) in options.items() if _is_needed(default)]
+    needed = [name for name, (_, option) in options.items() if option.default is REQUIRED]
 
-    @functools.wraps(function)
     def run(context: typer.Context, **flags: Any) -> None:
-        root = context.find_root().params
-        silent = contextlib.redirect_stderr(io.StringIO()) if root["quiet"] else contextlib.nullcontext()
-        with silent, options_named(context):
-            typed = {name: value for name, value in {**root, **flags}.items() if _is_typed(value)}
+        typed = _typed(context.find_root().params) | _typed(flags)
+        quiet = "quiet" in typed
+        with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr), options_named(context):
             used = {*options, "project"} if takes else options
-            for name in ("project", "grade_names"):  # which stand before or after every command
+            for name in ("project", "grade_names"):
                 if name in typed and name not in used:
-                    raise Usage(f"{context.info_name} does not use --{name.replace('_', '-')}: leave it out", context)
-            taken, told = _of_project(context, typed) if takes else ({}, "")
-            settings = taken | {name: typed[name] for name in options if name in typed}
-            _check_needed(context, settings, required)
-            answer = function(**_arguments(function, settings))
+                    raise Usage(f"{context.info_name} does not use {spelled(name)}: leave it out", context)
+            taken, source = _of_project(context, typed) if takes else ({}, "")
+            settings = taken | typed
+            _check_needed(context, settings, needed)
+            answer = _called(function, settings)
             if taken:
-                typer.echo(visible(told), err=True)
-        answer.show(root["json_output"], root["quiet"])
+                typer.echo(visible(source), err=True)
+        answer.show("json_output" in typed, quiet)
         if answer.code:
             raise typer.Exit(answer.code)
 
-    flags = [
-        _parameter(name, hint, name not in takes and _is_needed(default))
-        for name, (hint, default) in options.items()
-        if get_origin(hint) is Annotated
-    ]
-    # Typer reads flags from signatures and annotations, which `wraps` copies with the dataclasses.
-    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    run.__annotations__ = {each.name: each.annotation for each in [context, *flags]}
-    run.__signature__ = inspect.Signature([context, *flags])  # type: ignore[attr-defined]
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [context]
+    for name, (kind, option) in options.items():
+        if typed := option.metadata.get(TYPED):
+            parameters.append(_parameter(name, kind, typed, name in needed and name not in takes))
+    for name, hint in get_type_hints(shared, include_extras=True).items():
+        if get_origin(hint) is Annotated:
+            kind, typed = get_args(hint)
+            typed.hidden = True
+            parameters.append(_parameter(name, kind, typed, False))
+    # Typer reads options from both.
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
-def options_of(function: Callable[..., Answer]) -> dict[str, tuple[Any, Any]]:
-    """Name → annotation and default of each option that a function takes, itself or in a dataclass."""
-    found: dict[str, tuple[Any, Any]] = {}
-    hints = get_type_hints(function, include_extras=True)
+def options_of(function: Callable[..., Any]) -> dict[str, tuple[Any, Field[Any]]]:
+    """Name → type and field of each option that a function takes, itself or in a dataclass."""
+    found: dict[str, tuple[Any, Field[Any]]] = {}
+    hints = get_type_hints(function)
     for name, parameter in inspect.signature(function).parameters.items():
         if is_dataclass(hints[name]):
-            inner = get_type_hints(hints[name], include_extras=True)
-            found |= {each.name: (inner[each.name], each.default) for each in fields(hints[name])}
+            inner = get_type_hints(hints[name])
+            found |= {each.name: (inner[each.name], each) for each in fields(hints[name])}
         else:
-            found[name] = hints[name], parameter.default
+            default = parameter.default
+            found[name] = hints[name], default if isinstance(default, Field) else field(default=default)
     return found
 
 
-def _is_needed(default: Any) -> bool:
-    return default in (MISSING, inspect.Parameter.empty)
-
-
-def _is_typed(value: Any) -> bool:
-    return value is not None and value is not False and value != []
-
-
-def _parameter(name: str, hint: Any, needed: bool) -> inspect.Parameter:
-    """An option in the signature that typer reads, where one that is not typed is None or False."""
-    kind, typed = get_args(hint)
-    if isinstance(typed, OptionInfo):
-        typed.param_decls = (f"--{name.replace('_', '-')}",)
-    default: Any = inspect.Parameter.empty if needed else None
-    if kind is bool:
-        typed.metavar, default = "", False
-    elif not needed:
-        kind = kind | None
-    annotation = Annotated[kind, typed]  # type: ignore[valid-type]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _arguments(function: Callable[..., Answer], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a function, with its dataclasses."""
+def _called(function: Callable[..., Answer], settings: Mapping[str, Any]) -> Answer:
+    """What a function answers to the options that it takes."""
     arguments: dict[str, Any] = {}
     hints = get_type_hints(function)
-    for name in inspect.signature(function).parameters:
+    for name, parameter in inspect.signature(function).parameters.items():
         if is_dataclass(hints[name]):
             own = {each.name: settings[each.name] for each in fields(hints[name]) if each.name in settings}
             arguments[name] = hints[name](**own)
         elif name in settings:
             arguments[name] = settings[name]
-    return arguments
+        elif isinstance(parameter.default, Field):
+            arguments[name] = parameter.default.default
+    return function(**arguments)
+
+
+def _typed(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that stand on the command line."""
+    return {name: value for name, value in flags.items() if not (value is None or value is False or value == [])}
+
+
+def spelled(name: str) -> str:
+    """An option as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _parameter(name: str, kind: Any, typed: Any, needed: bool) -> inspect.Parameter:
+    """An option in the signature that typer reads, where one that is not typed is None or False."""
+    if isinstance(typed, OptionInfo) and typed.default is ...:
+        typed.param_decls = (spelled(name),)
+    default: Any = inspect.Parameter.empty if needed else None
+    if kind is bool:
+        typed.metavar, default = "", False
+    elif not needed:
+        kind = kind | None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typed])
 
 
 def _of_project(context: typer.Context, typed: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -147,12 +157,12 @@ def _of_project(context: typer.Context, typed: Mapping[str, Any]) -> tuple[dict[
     return taken, f"from {file}: {', '.join(key_of(command, name) for name in taken)}"
 
 
-def _check_needed(context: typer.Context, settings: Collection[str], required: Iterable[str]) -> None:
-    for name in required:
-        if name not in settings:
-            [each] = [each for each in context.command.params if each.name == name]
-            what = f"argument '{each.metavar}'" if each.param_type_name == "argument" else f"option '{each.opts[0]}'"
-            raise Usage(f"Missing {what}", context)
+def _check_needed(context: typer.Context, settings: Collection[str], needed: Collection[str]) -> None:
+    """Raise if an option without a default stands neither on the command line nor in the project file."""
+    for each in context.command.params:
+        if each.name in needed and each.name not in settings:
+            shown = each.metavar if each.param_type_name == "argument" else each.opts[0]
+            raise Usage(f"Missing {each.param_type_name} '{shown}'", context)
 
 
 @contextlib.contextmanager
@@ -163,7 +173,7 @@ def options_named(context: typer.Context) -> Iterator[None]:
     except ValueError as error:
         if type(error) is ValueError:
             known = [*context.find_root().command.params, *context.command.params]
-            error.args = (spelled(str(error), {str(each.name): each.opts[0] for each in known}),)
+            error.args = (in_options(str(error), {str(each.name): each.opts[0] for each in known}),)
         raise
 
 
@@ -177,7 +187,7 @@ _IN_PYTHON = re.compile(
 """How messages name what has another name on the command line: methods of plans, and arguments with their values."""
 
 
-def spelled(message: str, options: Mapping[str, str]) -> str:
+def in_options(message: str, options: Mapping[str, str]) -> str:
     """A message with options and commands in place of arguments and methods of Python; keys of files stay."""
 
     def in_words(found: re.Match[str]) -> str:
@@ -205,75 +215,49 @@ def cost_names() -> list[str]:
     return [name for name, kind in COSTS.items() if "per_query" in inspect.signature(kind).parameters]
 
 
-@dataclass(frozen=True)
-class JudgingCosts:
-    """What judging costs."""
-
-    cost: str = "unit"
-    per_query: float = 0.0
-
-    def of_judging(self) -> Cost:
-        """The cost that is asked for."""
-        check_known("cost", self.cost, cost_names())
-        return COSTS[self.cost](per_query=self.per_query)
-
-
-PlanFolder = Annotated[Path, word("The folder of a plan.", "PLAN")]
-LabelledFiles = Annotated[list[Path], word("Qrels, records, or filled-in tables; pass the earlier ones too.", "LABELS")]
-OutFile = Annotated[Path, flag("The file to create.", "FILE")]
-OutFolder = Annotated[Path, flag("The folder to create.", "DIR")]
-Texts = Annotated[Path | None, flag("Document texts, if the plan has none.", "FILE")]
-Margin = Annotated[
-    float | None, flag("The largest difference that does not matter; for one ranker, the half-width that you want.")
-]
-Seed = Annotated[int, flag("The random seed.", "N")]
-
-
-class Labelled(NamedTuple):
-    """A plan, its labels, and the records that they follow from; None if no file says who judged."""
-
-    plan: Plan
-    qrels: pd.DataFrame
-    records: pd.DataFrame | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all documents of the plan that count have a label."""
-        tables = self.plan.tables
-        known = labels_so_far(tables, checked_qrels(self.qrels, tables.pool.max_grade)) >= 0
-        return bool(known[wanted_documents(tables) & tables.pool.seen(tables.measure)].all())
-
-    @property
-    def judged(self) -> Plan:
-        """The plan, cut to what is judged without a gap if that is not all."""
-        return self.plan if self.is_whole else self.plan.so_far(self.qrels)
+OUT_FOLDER = "The folder to create."
+PLAN = "The folder of a plan."
+TEXTS = "Document texts, if the plan has none."
+MARGIN = "The largest difference that does not matter; for one ranker, the half-width that you want."
+SEED = "The random seed."
 
 
 @dataclass(frozen=True)
 class LabelFiles:
     """A plan and the files with its labels."""
 
-    plan: PlanFolder
-    qrels: LabelledFiles
+    plan: Path = word(PLAN, "PLAN", REQUIRED)
+    qrels: list[Path] = word("Qrels, records, or filled-in tables; pass the earlier ones too.", "LABELS", REQUIRED)
     grade_names: str | None = None
     project: Path | None = None
 
-    def read(self) -> Labelled:
+    def of(self, plan: Plan | None) -> pd.DataFrame:
+        """The labels of a plan, or of anything: qrels, or records if a file says who judged."""
+        return read_labels(self.qrels, plan, GradeNames.parsed(self.grade_names))
+
+    def read(self) -> tuple[Plan, pd.DataFrame]:
         """The plan and its labels."""
         plan = Plan.load(self.plan)
-        labels = read_labels(self.qrels, plan, GradeNames.parsed(self.grade_names))
-        return Labelled(plan, qrels_of(labels), labels) if is_records(labels) else Labelled(plan, labels)
+        return plan, self.of(plan)
 
-    def qrels_alone(self) -> pd.DataFrame:
-        """The labels as qrels, of no plan."""
-        return as_qrels(read_labels(self.qrels, names=GradeNames.parsed(self.grade_names)))
+
+def is_whole(plan: Plan, labels: pd.DataFrame) -> bool:
+    """Whether all documents of a plan that count have a label."""
+    tables = plan.tables
+    known = labels_so_far(tables, checked_qrels(as_qrels(labels), tables.pool.max_grade)) >= 0
+    return bool(known[wanted_documents(tables) & tables.pool.seen(tables.measure)].all())
+
+
+def judged_part(plan: Plan, labels: pd.DataFrame) -> Plan:
+    """The plan, cut to what is judged without a gap if that is not all."""
+    return plan if is_whole(plan, labels) else plan.so_far(labels)
 
 
 @dataclass(frozen=True)
 class Meant:
     """The queries that an answer holds for."""
 
-    queries: Annotated[str | None, flag("The queries to answer for: these of the plan, or new.", "NAME")] = None
+    queries: str | None = flag("The queries to answer for: these of the plan, or new.", "NAME")
     clusters: str | None = None
 
     @property
@@ -286,12 +270,15 @@ class Meant:
 class Asked(Meant):
     """What is asked of labels: of which rankers and queries, how surely, and how documents without a label count."""
 
-    first: Annotated[
-        str | None, flag("The first ranker of a pair; default: the plan's first, or all pairs.", "NAME")
-    ] = None
-    second: Annotated[str | None, flag("The ranker to compare it with; default: the plan's second.", "NAME")] = None
+    first: str | None = flag("The first ranker of a pair; default: the plan's first, or all pairs.", "NAME")
+    second: str | None = flag("The ranker to compare it with; default: the plan's second.", "NAME")
     confidence: float = 0.95
     missing: str | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The arguments of a plan's answers, but for the pair and for what is missing."""
+        return {**super().fields, "confidence": self.confidence}
 
     @property
     def pair(self) -> dict[str, Any]:
@@ -303,16 +290,13 @@ class Asked(Meant):
 class Look:
     """When one looks at the labels, and what matters then."""
 
-    looks: Annotated[
-        str | None,
-        flag(
-            f"When you look at the labels: {ALWAYS} (at any time), {PLANNED} (after each fifth of plans in five parts, "
-            f"as for nDCG, AP and ERR), {AT_THE_END} (once, when everything is judged). Default: the first that the "
-            "plan allows.",
-            "NAME",
-        ),
-    ] = None
-    margin: Margin = None
+    looks: str | None = flag(
+        f"When you look at the labels: {ALWAYS} (at any time), {PLANNED} (after each fifth of plans in five parts, "
+        f"as for nDCG, AP and ERR), {AT_THE_END} (once, when everything is judged). Default: the first that the "
+        "plan allows.",
+        "NAME",
+    )
+    margin: float | None = flag(MARGIN)
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
 from pt_active.cli.answer import Answer, check_new, command_line, extension, kept_at, rounded_up
 from pt_active.cli.audit import audit_of
 from pt_active.cli.files import PoolFiles, named_files, texts_for
-from pt_active.cli.options import JudgingCosts, LabelFiles, Meant, OutFolder, Seed, flag, word
+from pt_active.cli.options import OUT_FOLDER, REQUIRED, SEED, LabelFiles, Meant, flag, judged_part, spelled, word
 from pt_active.cli.project import FILE
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import how_many, shown
 from pt_active.judging.server.store import is_of_plan
 from pt_active.logs import sample_queries as drawn_from
 from pt_active.plans.answers.outlook import Outlook
+from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
@@ -26,7 +27,7 @@ from pt_active.relevance.measures import SCORE
 from pt_active.showing.printed import plain_rows
 from pt_active.showing.rounding import amount
 
-Measure = Annotated[str | None, flag("The measure to estimate, such as DCG@10 or nDCG@10.", "NAME")]
+MEASURE = "The measure to estimate, such as DCG@10 or nDCG@10."
 
 
 def _measure(measure: str | None) -> str:
@@ -39,7 +40,9 @@ def _measure(measure: str | None) -> str:
 class Sampling:
     """How a plan samples."""
 
-    budget: Annotated[float, flag("The most that judging may cost, a document 1 by default; pt-active budget advises.")]
+    budget: float = flag(
+        "The most that judging may cost, a document 1 by default; pt-active budget advises.", default=REQUIRED
+    )
     level: str | None = None
     design: str | None = None
     seed: int = 0
@@ -49,11 +52,10 @@ class Sampling:
 def plan(
     sampling: Sampling,
     source: PoolFiles,
-    prices: JudgingCosts,
-    out: OutFolder,
-    measure: Measure = None,
-    extend: Annotated[Path | None, flag("A plan to add to.", "PLAN")] = None,
-    audit: Annotated[bool, flag("Choose what tells how often the judges of --judge are wrong.")] = False,
+    out: Path = flag(OUT_FOLDER, "DIR", REQUIRED),
+    measure: str | None = flag(MEASURE, "NAME"),
+    extend: Path | None = flag("A plan to add to.", "PLAN"),
+    audit: bool = flag("Choose what tells how often the judges of --judge are wrong.", default=False),
     project: Path | None = None,
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder.
@@ -61,8 +63,11 @@ def plan(
     With --audit, people label what judges such as LLMs have labelled, to learn how often each is wrong.
     """
     check_new(out)
-    if extend is not None or audit:
-        _check_left_out(source, measure, extend)
+    if extend is not None:
+        _check_left_out(source, measure, "a plan goes on as it began", "texts")
+    elif audit:
+        used = ("judge", "train_qrels", "max_grade", "topics", "texts")
+        _check_left_out(source, measure, "an audit is of judges alone", *used)
     if audit:
         return audit_of(source, sampling.budget, sampling.seed, out)
     if extend is not None:
@@ -71,24 +76,17 @@ def plan(
         files = [kept_at(extend), *sorted(extend.parent.glob("*.sqlite"))]
         stores = [file for file in files if is_of_plan(file, loaded.tables.manifest.origin)]
         return _planned(longer, out, project, store=["--store", stores[0]] if stores else [])
-    cost, measure = prices.of_judging(), _measure(measure)
-    frame, queries = source.read(prices, measure)
+    cost, measure = source.of_judging(), _measure(measure)
+    frame, queries, grades = source.read(measure)
     made = Plan.create(frame, queries, measure, cost=cost, **asdict(sampling)).save(out)
-    return _planned(made, out, project, frame.attrs.get("grade_model", ""))
+    return _planned(made, out, project, grades)
 
 
-def _check_left_out(source: PoolFiles, measure: str | None, extend: Path | None) -> None:
-    """Raise if something is asked that an audit, or a plan that goes on as it began, has no use for."""
-    used = ("texts",) if extend is not None else ("judge", "train_qrels", "max_grade", "topics", "texts")
+def _check_left_out(source: PoolFiles, measure: str | None, why: str, *used: str) -> None:
+    """Raise if something is typed that a plan that there is, or an audit, has no use for."""
     given = {"measure": measure, **vars(source)}
-    extra = [name for name, value in given.items() if value is not None and name not in used]
-    if extra:
-        why = "a plan goes on as it began" if extend is not None else "an audit is of judges alone"
-        raise ValueError(f"{why}; leave out {', '.join(_flag_of(name) for name in extra)}")
-
-
-def _flag_of(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    if extra := [spelled(name) for name, value in given.items() if value is not None and name not in used]:
+        raise ValueError(f"{why}; leave out {', '.join(extra)}")
 
 
 def _planned(made: Plan, out: Path, project: Path | None, grades: str = "", store: Sequence[object] = ()) -> Answer:
@@ -112,9 +110,9 @@ class BudgetFiles(PoolFiles):
 class Wanted(Meant):
     """What an answer is to reach, and for which queries."""
 
-    width: Annotated[float | None, flag("The half-width that you want for the interval.")] = None
-    difference: Annotated[float | None, flag("The difference that you want to find.")] = None
-    budget: Annotated[list[float] | None, flag("A budget to forecast; you may pass several.")] = None
+    width: float | None = flag("The half-width that you want for the interval.")
+    difference: float | None = flag("The difference that you want to find.")
+    budget: list[float] | None = flag("A budget to forecast; you may pass several.")
     confidence: float = 0.95
     project: Path | None = None
 
@@ -125,49 +123,44 @@ class Wanted(Meant):
 
 def budget(
     source: BudgetFiles,
-    prices: JudgingCosts,
     wanted: Wanted,
-    measure: Measure = None,
-    plan: Annotated[Path | None, word("A plan, in place of runs; with labels, it is a pilot.", "PLAN")] = None,
-    qrels: Annotated[list[Path] | None, word("Labels of the plan.", "LABELS")] = None,
+    measure: str | None = flag(MEASURE, "NAME"),
+    plan: Path | None = word("A plan, in place of runs; with labels, it is a pilot.", "PLAN"),
+    qrels: list[Path] | None = word("Labels of the plan.", "LABELS"),
     grade_names: str | None = None,
 ) -> Answer:
     """Forecast how many judgments an answer takes, before the first judgment or after a first round."""
-    cost = prices.of_judging()
+    grades, advice = "", ""
+    content: dict[str, Any] = {}
     if plan is None:
-        measure = _measure(measure)
-        frame, queries = source.read(prices, measure)
+        cost, measure = source.of_judging(), _measure(measure)
+        frame, queries, grades = source.read(measure)
         outlook = Outlook.of(frame, queries, measure, cost, **wanted.fields)
-        grades = frame.attrs.get("grade_model", "")
         table, hint = _asked(outlook, wanted)
         content = {"grades": grades} if grades else {}
-        return _forecast(outlook, table, content | {"cost": repr(cost)}, unit_of(cost), grades, hint)
-    given = {"measure": measure, **vars(source)}
-    if extra := [_flag_of(name) for name, value in given.items() if value is not None]:
-        raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
-    loaded = Plan.load(plan)
-    labelled = LabelFiles(plan, qrels, grade_names).read() if qrels else None
-    judged = loaded if labelled is None else labelled.judged
-    outlook = Outlook.of_plan(judged, labelled and labelled.qrels, **wanted.fields)
-    arguments = loaded.tables.manifest.arguments
-    table, hint = _asked(outlook, wanted, loaded, plan)
-    content, advice = {"cost": arguments.cost}, ""
-    if labelled is not None and len(loaded.rankers) == 2:
-        state = loaded.status(labelled.qrels, **wanted.fields, records=labelled.records)
-        content["needed"] = state.to_dict()["needed"]
-        advice = f"\nBy the labels so far, at the looks of this plan: {state.advice}."
-    return _forecast(outlook, table, content, arguments.unit.strip(), "", hint, advice)
-
-
-def _forecast(
-    outlook: Outlook, table: pd.DataFrame, content: dict[str, Any], unit: str, grades: str, hint: str, advice: str = ""
-) -> Answer:
-    """The answer of ``budget``."""
+        content["cost"] = repr(cost)
+        unit = unit_of(cost)
+    else:
+        _check_left_out(source, measure, "a plan has its own pool, measure and costs")
+        loaded = Plan.load(plan)
+        arguments = loaded.tables.manifest.arguments
+        content["cost"] = arguments.cost
+        unit = arguments.unit.strip()
+        if qrels:
+            labels = LabelFiles(plan, qrels, grade_names).of(loaded)
+            outlook = Outlook.of_plan(judged_part(loaded, labels), as_qrels(labels), **wanted.fields)
+            if len(loaded.rankers) == 2:
+                state = loaded.status(labels, **wanted.fields)
+                content["needed"] = state.to_dict()["needed"]
+                advice = f"\nBy the labels so far, at the looks of this plan: {state.advice}."
+        else:
+            outlook = Outlook.of_plan(loaded, **wanted.fields)
+        table, hint = _asked(outlook, wanted, loaded, plan)
     content |= {"measure": str(outlook.measure), "rankers": list(outlook.names), "queries": outlook.queries}
     content |= {"expected_from": outlook.source, "notes": outlook.notes(table), "rows": plain_rows(table)}
     counted = f"\nBudgets are {unit} of judging." if unit else ""
-    told = f"\n\n{grades}" if grades else ""
-    return Answer(content, f"{outlook.described(table)}{counted}{advice}{told}", hint)
+    model = f"\n\n{grades}" if grades else ""
+    return Answer(content, f"{outlook.described(table)}{counted}{advice}{model}", hint)
 
 
 def _asked(
@@ -176,8 +169,8 @@ def _asked(
     """The table that answers a question, and what to type next."""
     difference, confidence = wanted.difference, wanted.confidence
     if wanted.budget or (wanted.width is None and difference is None):
-        ask = "Next, ask what an interval or a difference takes: --width X, or --difference X."
-        return outlook.table(wanted.budget, difference, confidence=confidence), "" if difference else ask
+        hint = "Next, ask what an interval or a difference takes: --width X, or --difference X."
+        return outlook.table(wanted.budget, difference, confidence=confidence), "" if difference else hint
     table = outlook.budget_for(width=wanted.width, difference=difference, confidence=confidence)
     if plan is None or folder is None or "topics" in table.columns:
         return table, _draw(outlook, table, wanted.project)
@@ -215,16 +208,15 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, project: Path | None) -
 
 
 def sample_queries(
-    run: Annotated[
-        list[str], flag("A ranker's files or a pattern: Parquet, CSV or TREC; pass one for each ranker.", "NAME=FILES")
-    ],
-    size: Annotated[int, flag("The number of queries to draw.", "N")],
-    out: OutFolder,
-    weight: Annotated[
-        str | None,
-        flag("The traffic: a column of the runs, or a file with qid, traffic and perhaps query.", "COLUMN|FILE"),
-    ] = None,
-    seed: Seed = 0,
+    run: list[str] = flag(
+        "A ranker's files or a pattern: Parquet, CSV or TREC; pass one for each ranker.", "NAME=FILES", REQUIRED
+    ),
+    size: int = flag("The number of queries to draw.", "N", REQUIRED),
+    out: Path = flag(OUT_FOLDER, "DIR", REQUIRED),
+    weight: str | None = flag(
+        "The traffic: a column of the runs, or a file with qid, traffic and perhaps query.", "COLUMN|FILE"
+    ),
+    seed: int = flag(SEED, "N", 0),
 ) -> Answer:
     """Draw queries of a log, each at most once, by their traffic, and write their runs to plan from.
 

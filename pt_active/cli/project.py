@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pt_active.cli.answer import new_path
+from pt_active.cli.answer import beside, kept_at, new_path
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
 from pt_active.frames.sources import read_source
@@ -65,8 +65,8 @@ COMMANDS = {command: tuple(arguments.split()) for command, arguments in _OF_COMM
 """Command → the arguments that it takes from the project file if they are not typed."""
 
 _OF_OTHERS = {
-    "extend": ("texts",),
     "audit": ("judge", "topics", "texts", "max_grade", "seed"),
+    "extend": ("texts",),
 }
 """Option of ``plan`` → what it takes then."""
 
@@ -112,21 +112,25 @@ class Project:
         Nothing is taken if another plan than that of the file is typed.
         """
         plan = typed.get("extend", typed.get("plan"))
-        if "demo" in typed or (plan is not None and "plan" in self.values and not self._is_plan(plan)):
+        if "demo" in typed or (plan is not None and "plan" in self.values and not self.is_plan(plan)):
             return {}
-        takes = next((_OF_OTHERS[name] for name in _OF_OTHERS if name in typed), COMMANDS[command])
+        takes = COMMANDS[command]
         if command == "budget" and plan is not None:  # which has its own pool, measure and costs
             takes = ("confidence", "queries", "clusters")
-        left_out = {*typed, *(other for name in typed for other in _RIVALS.get(name, ()))}
+        for name, others in _OF_OTHERS.items():
+            if name in typed:
+                takes = others
+        left_out = {*typed, *(rival for name in typed for rival in _RIVALS.get(name, ()))}
         keys = {name: key_of(command, name) for name in takes if name not in left_out}
         taken = {name: self._value(key) for name, key in keys.items() if key in self.values}
-        if "report" in keys.values() and "out" in taken:
+        if command == "report" and "out" in taken:
             taken["out"] = new_path(taken["out"])
         if "qrels" in keys and "qrels" not in taken and "plan" in self.values:
             taken["qrels"] = [self._kept_labels()]
         return taken
 
-    def _is_plan(self, folder: Path) -> bool:
+    def is_plan(self, folder: Path) -> bool:
+        """Whether a folder is that of the plan that the file names."""
         return os.path.abspath(folder) == os.path.abspath(self._value("plan"))
 
     def _value(self, key: str) -> Any:
@@ -145,13 +149,9 @@ class Project:
         if key == "judges":
             return ",".join(_listed(value))
         if key == "judge":
-            return [self._judge(each) for each in _listed(value)]
+            parts = (each.partition("=") if "=" in each else ("", "", each) for each in _listed(value))
+            return [f"{name}{equals}{self._existing(key, file)}" for name, equals, file in parts]
         return _listed(value) if kind == WORDS else value
-
-    def _judge(self, given: str) -> str:
-        """Another judge's file, which may have a name before it."""
-        name, equals, file = given.partition("=")
-        return f"{name}={self._existing('judge', file)}" if equals else str(self._existing("judge", given))
 
     def _existing(self, key: str, name: str) -> Path:
         """The path of a file that the project names; ids of data sets stay as they are."""
@@ -167,13 +167,17 @@ class Project:
         from pt_active.judging.server.store import stored_records
 
         plan = self._value("plan")
-        places = [self._value("store")] if "store" in self.values else []
-        places += [plan.with_name(f"{plan.name}{ending}") for ending in (".sqlite", ".csv")]
-        for place in places:
-            if place.exists() and not (place != places[-1] and places[-1].exists() and stored_records(place).empty):
-                return place
+        stores = [self._value("store")] if "store" in self.values else []
+        stores.append(kept_at(plan))
+        worklist = beside(plan, ".csv")
+        for store in stores:
+            if store.exists() and not (worklist.exists() and stored_records(store).empty):
+                return store
+        if worklist.exists():
+            return worklist
+        places = " or ".join(map(str, [*stores, worklist]))
         raise ValueError(
-            f"nothing is judged yet: there is no {' or '.join(map(str, places))}; let people judge with "
+            f"nothing is judged yet: there is no {places}; let people judge with "
             f'pt-active judge, or name the file of the labels in {self.file}: labels = "FILE"'
         )
 
@@ -183,15 +187,13 @@ def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
 
     Nothing else in the file changes; a file that is not there, or names another plan, stays as it is.
     """
-    if not file.is_file():
+    project = Project.read(file) if file.is_file() else None
+    if project is None or "plan" not in project.values or not project.is_plan(before):
         return
-    project = Project.read(file)
-    if "plan" not in project.values or not project._is_plan(before):
-        return
-    values = {name: os.path.relpath(path, file.parent) for name, path in (("plan", after), ("store", store))}
-    named = "".join(f"{key} = {_in_toml(value)}\n" for key, value in values.items())
+    values = {"plan": os.path.relpath(after, file.parent), "store": os.path.relpath(store, file.parent)}
+    lines = "".join(f"{key} = {_in_toml(value)}\n" for key, value in values.items())
     text = file.read_text(encoding="utf-8-sig")
-    for key, line in (("store", ""), ("plan", named)):  # the first of each stands above all tables
+    for key, line in (("store", ""), ("plan", lines)):  # the first of each stands above all tables
         if key in project.values:
             text = re.sub(rf"(?m)^[ \t]*{key}[ \t]*=.*\n?", line.replace("\\", r"\\"), text, count=1)
     if tomllib.loads(text) == {**project.values, **values}:
@@ -204,24 +206,27 @@ def _listed(value: Any) -> list[Any]:
 
 def _fits(value: Any, kind: str) -> bool:
     """Whether a value of the file is of a kind."""
-    if kind in (TEXT, INPUT, OUTPUT):
-        return isinstance(value, str) and value != "" and "\0" not in value
+    if kind in (WHOLE, NUMBER):
+        finite = type(value) is float and math.isfinite(value)
+        return type(value) is int or (kind == NUMBER and finite)
+    texts = [value]
     if kind in (WORDS, INPUTS):
-        return value != [] and all(_fits(each, TEXT) for each in _listed(value))
-    if kind == RUNS:
-        return isinstance(value, dict) and bool(value) and all(_fits(each, TEXT) for each in value.values())
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return whole or (kind == NUMBER and isinstance(value, float) and math.isfinite(value))
+        texts = _listed(value)
+    elif kind == RUNS:
+        texts = list(value.values()) if isinstance(value, dict) else []
+    sound = [isinstance(text, str) and text != "" and "\0" not in text for text in texts]
+    return bool(sound) and all(sound)
 
 
 def project_text(values: Mapping[str, Any], comments: Collection[str] = ()) -> str:
     """The text of a project file."""
+    runs = values.get("runs", {})
     lines = [f"# {comment}" for comment in comments]
-    lines += [f"{key} = {_in_toml(value)}" for key, value in values.items() if KEYS[key] != RUNS]
-    for key, value in values.items():
-        if KEYS[key] == RUNS:
-            bare = {name: name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _in_toml(name) for name in value}
-            lines += ["", f"[{key}]", *(f"{bare[name]} = {_in_toml(file)}" for name, file in value.items())]
+    lines += [f"{key} = {_in_toml(value)}" for key, value in values.items() if key != "runs"]
+    lines += ["", "[runs]"] if runs else []
+    for name, file in runs.items():
+        key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _in_toml(name)
+        lines.append(f"{key} = {_in_toml(file)}")
     return "\n".join(lines) + "\n"
 
 

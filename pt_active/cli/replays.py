@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
 from pt_active.cli.answer import Answer, check_new, command_line
 from pt_active.cli.files import RunFiles, grade_in_use, united
-from pt_active.cli.options import Seed, flag, word
+from pt_active.cli.options import REQUIRED, SEED, flag, word
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, some, whole_number
 from pt_active.frames.columns import grade_columns
@@ -28,29 +27,23 @@ from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 
 DESIGNS_TRIED = ", ".join(DESIGN_NAMES)
 
-SEED = 4  # The random seed of the demo
+DEMO_SEED = 4
 
 MAX_REPETITIONS = 1_000_000  # The most samples of a design: all estimates are kept until the end
 
 
 def simulate(
-    measure: Annotated[str, flag("The measure to estimate, such as DCG@10.", "NAME")],
-    pool: Annotated[
-        Path | None, word("A Parquet pool with a label for each document, in place of --run.", "POOL")
-    ] = None,
-    run: Annotated[list[str] | None, flag("A ranker's run; pass one for each ranker.", "NAME=FILE")] = None,
-    qrels: Annotated[Path | None, flag("The judgments of the runs.", "FILE")] = None,
-    depth: Annotated[int | None, flag("The number of documents to keep of each ranking.", "N")] = None,
-    ranker: Annotated[
-        list[str] | None, flag("One ranker, or two to compare; default: all of the pool.", "NAME")
-    ] = None,
-    design: Annotated[
-        list[str] | None, flag(f"You may pass several; default: {DESIGNS_TRIED} and one of documents.", "NAME")
-    ] = None,
-    budget: Annotated[list[float] | None, flag("You may pass several; default: eight, up to half of the pool.")] = None,
-    repetitions: Annotated[int, flag("The number of samples of each design; default 1000.", "N")] = 1000,
-    seed: Seed = 0,
-    out: Annotated[Path | None, flag("A CSV file to create, with every column.", "FILE")] = None,
+    measure: str = flag("The measure to estimate, such as DCG@10.", "NAME", REQUIRED),
+    pool: Path | None = word("A Parquet pool with a label for each document, in place of --run.", "POOL"),
+    run: list[str] | None = flag("A ranker's run; pass one for each ranker.", "NAME=FILE"),
+    qrels: Path | None = flag("The judgments of the runs.", "FILE"),
+    depth: int | None = flag("The number of documents to keep of each ranking.", "N"),
+    ranker: list[str] | None = flag("One ranker, or two to compare; default: all of the pool.", "NAME"),
+    design: list[str] | None = flag(f"You may pass several; default: {DESIGNS_TRIED} and one of documents.", "NAME"),
+    budget: list[float] | None = flag("You may pass several; default: eight, up to half of the pool."),
+    repetitions: int = flag("The number of samples of each design; default 1000.", "N", 1000),
+    seed: int = flag(SEED, "N", 0),
+    out: Path | None = flag("A CSV file to create, with every column.", "FILE"),
 ) -> Answer:
     """Replay designs and estimators on judged data, to see what they would have saved.
 
@@ -134,7 +127,7 @@ def demo() -> Answer:
     if out.exists():
         raise FileExistsError(f"{out} exists; take it away, or run the demo in another folder")
     with Console(stderr=True).status("simulating, planning, judging …"):
-        result = run_demo(SEED)
+        result = run_demo(DEMO_SEED)
         write_demo(result, out)
     again = command_line("status", out / "plan", out / "judgments.csv", "--looks", "end")
     hint = f"To make the same comparison yourself:\n  {again}"

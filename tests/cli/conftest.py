@@ -21,27 +21,31 @@ from small_collection import (
     RUNS,
     TRAINING,
     exported,
-    label,
+    labelled,
     qrels_lines,
     run,
+    run_lines,
     worked_on,
     write,
-    write_run,
 )
 
 
 @pytest.fixture(scope="session")
 def collection(tmp_path_factory):
-    """A folder with two runs, a judged past run, topics, texts and another judge's labels."""
+    """A folder with two runs, a judged past run, topics, texts, another judge's labels, and a labelled pool."""
     folder = tmp_path_factory.mktemp("collection")
-    for name, qids, seed in (("a.run.gz", QUERIES, 1), ("b.run", QUERIES, 5), ("past.run", PAST, 2)):
-        write_run(folder / name, qids, seed)
-    write_run(folder / "past2.run", PAST, seed=3)
+    write(folder / "a.run.gz", run_lines(QUERIES, seed=1))
+    write(folder / "b.run", run_lines(QUERIES, seed=5))
+    write(folder / "past.run", run_lines(PAST, seed=2))
+    write(folder / "past2.run", run_lines(PAST, seed=3))
     write(folder / "past.qrels.gz", qrels_lines(PAST))
     write(folder / "judge.qrels", qrels_lines(PAST + QUERIES))
     write(folder / "topics.tsv", "".join(f"{q}\twhat is {q}\n" for q in QUERIES))
     write(folder / "pt-active.toml", 'level = "query"\nseed = 1\n')
     write(folder / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
+    write(folder / "queries.csv", "qid,traffic\n" + "".join(f"{qid},1\n" for qid in QUERIES))
+    runs = Runs(a=read_run(folder / "a.run.gz"), b=read_run(folder / "b.run"))
+    labelled(runs.transform(pd.DataFrame({"qid": QUERIES}))).to_parquet(folder / "pool.parquet")
     return folder
 
 
@@ -53,7 +57,7 @@ def files(collection, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def judged_once(collection, tmp_path_factory):
-    """A plan that is judged, and a file in which it is judged in part, in its order."""
+    """A plan that is judged, a file in which it is judged in part, in its order, and an audit that is judged."""
     folder = shutil.copytree(collection, tmp_path_factory.mktemp("judged"), dirs_exist_ok=True)
     with contextlib.chdir(folder):
         made = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
@@ -65,19 +69,11 @@ def judged_once(collection, tmp_path_factory):
         assert worklist["qid"].isin(QUERIES).all()
         assert worklist["query"].str.startswith("what is née-").all()
         worklist.head(60).to_csv("part.csv", index=False)
+        run("plan", "--audit", "--judge", "gpt=judge.qrels", "--budget", "60", "--out", "audit")
+        assert exported("audit").endswith("pt-active status audit audit.csv\n")
     return folder
 
 
 @pytest.fixture
 def judged(judged_once, tmp_path, monkeypatch):
     return worked_on(judged_once, tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def labelled(files):
-    """Two rankers on judged queries."""
-    runs = {name: read_run(files / file) for name, file in (("a", "a.run.gz"), ("b", "b.run"))}
-    pool = Runs(**runs).transform(pd.DataFrame({"qid": QUERIES}))
-    pool["label"] = [label(q, int(d[2:])) for q, d in zip(pool["qid"], pool["docno"], strict=True)]
-    pool.to_parquet(files / "pool.parquet")
-    return pool

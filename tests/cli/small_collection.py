@@ -16,19 +16,34 @@ QUERIES = [f"née-{i}/x" for i in range(30)]
 PAST = [f"past_{i}" for i in range(25)]
 DOCUMENTS = 12
 
+RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
+TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
+COLD = ("--max-grade", "2")
+MEASURED = ("--measure", "DCG@5", "--budget", "100", "--out", "plan")
+
 
 def label(qid, document):
     """The truth: good documents have low numbers, and some queries have few of them."""
     return max(0, 2 - (3 * document + len(qid) + int(qid.rsplit("_")[-1].strip("née-/x"))) % 7)
 
 
-def write_run(path, qids, seed):
+def labelled(table):
+    """The documents of a table with the truth."""
+    pairs = zip(table["qid"], table["docno"], strict=True)
+    return table.assign(label=[label(qid, int(docno.removeprefix("D-"))) for qid, docno in pairs])
+
+
+def run_lines(qids, seed):
     rng = np.random.default_rng(seed)
     lines = []
     for qid in qids:
         order = np.argsort([seed * label(qid, d) * -0.3 + rng.normal() for d in range(DOCUMENTS)])[:8]
-        lines += [f"{qid} Q0 D-{d} {rank} {10 - rank} tag" for rank, d in enumerate(order, start=1)]
-    write(path, "\n".join(lines) + "\n")
+        lines += [f"{qid} Q0 D-{d} {rank} {10 - rank} tag\n" for rank, d in enumerate(order, start=1)]
+    return "".join(lines)
+
+
+def qrels_lines(qids):
+    return "".join(f"{q} 0 D-{d} {label(q, d)}\n" for q in qids for d in range(DOCUMENTS))
 
 
 def write(path, text):
@@ -37,18 +52,19 @@ def write(path, text):
         stream.write(text)
 
 
-def qrels_lines(qids):
-    return "".join(f"{q} 0 D-{d} {label(q, d)}\n" for q in qids for d in range(DOCUMENTS))
+def worked_on(folder, copy, monkeypatch):
+    """A copy of a folder in which the commands run."""
+    monkeypatch.chdir(copy)
+    return shutil.copytree(folder, copy, dirs_exist_ok=True)
 
 
-RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
-TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
-COLD = ("--max-grade", "2")
-MEASURED = ("--measure", "DCG@5", "--budget", "100", "--out", "plan")
+def keyed(**keys):
+    """Write the project file of the current folder."""
+    Path("pt-active.toml").write_text(project_text({name.replace("_", "-"): each for name, each in keys.items()}))
 
 
 def invoke(*words):
-    return CliRunner().invoke(app, [str(w) for w in words])
+    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def run(*words):
@@ -63,30 +79,18 @@ def data(*words):
     return json.loads(run(*words, "--json"))
 
 
-def complaint(*words):
-    """The message of a command that ends in exit code 2, one line on stderr and nothing on stdout."""
-    result = invoke(*words)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    *before, last = result.stderr.splitlines()
-    assert all(line.startswith("warning: ") for line in before)
-    assert last.startswith("error: ")
-    return last.removeprefix("error: ")
-
-
-def keyed(**keys):
-    """Write the project file of the current folder."""
-    Path("pt-active.toml").write_text(project_text({name.replace("_", "-"): each for name, each in keys.items()}))
-
-
 def planned(*words):
     return data("plan", *RUNS, *MEASURED, *words)
 
 
-def worked_on(folder, copy, monkeypatch):
-    """A copy of a folder in which the commands run."""
-    monkeypatch.chdir(copy)
-    return shutil.copytree(folder, copy, dirs_exist_ok=True)
+def complaint(*words):
+    """The message of a command that ends in exit code 2, one line on stderr and nothing on stdout."""
+    result = invoke(*words)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    *before, last = result.stderr.splitlines()
+    assert all(line.startswith("warning: ") for line in before)
+    assert last.startswith("error: ")
+    return last.removeprefix("error: ")
 
 
 def exported(folder="plan"):
@@ -98,6 +102,4 @@ def exported(folder="plan"):
 
 def fill(path):
     """Judge a CSV worklist as people do in a spreadsheet."""
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    table["label"] = [label(q, int(d.removeprefix("D-"))) for q, d in zip(table.qid, table.docno, strict=True)]
-    table.to_csv(path, index=False)
+    labelled(pd.read_csv(path, dtype=str, keep_default_na=False)).to_csv(path, index=False)

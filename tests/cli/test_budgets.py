@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_collection import MEASURED, QUERIES, RUNS, TRAINING, data, exported, keyed, planned, run, worked_on
+from small_collection import QUERIES, RUNS, TRAINING, data, exported, keyed, planned, run, worked_on
 
-from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
+from pt_active import OrderedLogitGrades, Outlook, Plan
 from pt_active.frames.trec import read_qrels, read_run
 
-PILOT = ("--budget", "60")
+LEARNED = (*RUNS, *TRAINING, "--measure", "DCG@5")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def pilot_once(collection, tmp_path_factory):
     folder = shutil.copytree(collection, tmp_path_factory.mktemp("pilot"), dirs_exist_ok=True)
     with contextlib.chdir(folder):
         keyed(level="document", seed=1)
-        planned(*TRAINING, *PILOT)
+        planned(*TRAINING, "--budget", "60")
         exported()
     return folder
 
@@ -33,30 +33,28 @@ def pilot(pilot_once, tmp_path, monkeypatch):
 
 
 def test_how_much_it_takes_from_runs(files):
-    said = run("budget", *RUNS, *TRAINING, "--measure", "DCG@5")
-    assert said.startswith("DCG@5 of a, b; expected from the grade model alone")
-    found = data("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--width", "0.2")
+    assert run("budget", *LEARNED).startswith("DCG@5 of a, b; expected from the grade model alone")
+    found = data("budget", *LEARNED, "--width", "0.2")
     model = OrderedLogitGrades(2).fit(read_run("past.run"), read_qrels("past.qrels.gz"))
-    pool = Runs(a=read_run("a.run.gz"), b=read_run("b.run")).transform(pd.DataFrame({"qid": QUERIES}))
-    table = Outlook.of(model.transform(pool), None, "DCG@5").budget_for(width=0.2)
+    pool = model.transform(pd.read_parquet("pool.parquet").drop(columns="label"))
+    table = Outlook.of(pool, None, "DCG@5").budget_for(width=0.2)
     assert [row["budget"] for row in found["rows"]] == pytest.approx(table["budget"])
     assert found["rankers"] == ["a", "b"]
 
 
 def test_what_a_budget_proposes_is_a_plan(files):
     Path("pt-active.toml").rename("mine.toml")
-    words = (*RUNS, *TRAINING, "--measure", "DCG@5")
-    said = run("budget", *words, "--difference", "0.5", "--project", "mine.toml")
+    said = run("budget", *LEARNED, "--difference", "0.5", "--project", "mine.toml")
     how, line = said.splitlines()[-2:]
     proposed = shlex.split(line)
     assert proposed[:3] == ["pt-active", "plan", "--budget"]
     assert proposed[4:] == ["--project", "mine.toml"]
     Path("mine.toml").write_text("per-query = 2\n" + "\n".join(re.findall(r'\w+ = "\w+"', how)))
-    run(*proposed[1:], *words, "--out", "my-plan")
-    made = Plan.load("my-plan").manifest
-    assert made["arguments"]["cost"] == "UnitCost(per_query=2)"
-    row = [line.split() for line in said.splitlines()[2:5] if line.split()[0] == made["arguments"]["level"]][-1]
-    assert made["arguments"]["budget"] == pytest.approx(float(row[3]), rel=1e-2)
+    run(*proposed[1:], *LEARNED, "--out", "my-plan")
+    arguments = Plan.load("my-plan").manifest["arguments"]
+    assert arguments["cost"] == "UnitCost(per_query=2)"
+    row = [line.split() for line in said.splitlines()[2:5] if line.split()[0] == arguments["level"]][-1]
+    assert arguments["budget"] == pytest.approx(float(row[3]), rel=1e-2)
 
 
 def test_a_pilot_tells_what_a_plan_lacks(pilot):
@@ -70,13 +68,13 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
     run(*proposed[1:])
     assert Plan.load("plan-more").manifest["limit"] == 60 + float(proposed[5])
     keyed(design="depth")
-    run("plan", *RUNS, *TRAINING, *PILOT, "--measure", "DCG@5", "--out", "depth")
+    run("plan", *RUNS, *TRAINING, "--budget", "60", "--measure", "DCG@5", "--out", "depth")
     said = run("budget", "depth", "--width", "0.05")
     assert re.search(r"Next, draw more:\n  pt-active plan --extend depth --budget [0-9]+", said)
 
 
 def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
-    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "26", "--out", "plan")
+    planned(*TRAINING, "--budget", "26")
     exported()
     found = data("budget", "plan", "plan.csv", "--budget", "100")
     (note,) = found["notes"]
@@ -89,16 +87,18 @@ def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
 
 
 def test_new_queries_take_queries_and_labels(pilot):
-    words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--queries", "new")
-    said = run("budget", *words, "--difference", "0.5")
-    assert said.startswith("DCG@5 of a, b for queries like those of the pool; expected from the grade model alone")
-    found = data("budget", *words, "--difference", "0.5")
+    words = ("budget", *LEARNED, "--queries", "new")
+    said = run(*words, "--difference", "0.5")
+    like = "DCG@5 of a, b for queries like those of the pool; expected from the grade model alone"
+    assert said.startswith(like)
+    found = data(*words, "--difference", "0.5")
     assert found["queries"] == "new"
     best = min(found["rows"], key=lambda row: row["budget"])
     added = best["topics"] - len(QUERIES)
     how = f'level = "{best["level"]}" and design = "{best["design"]}" in pt-active.toml'
-    assert f"Next, add {added} queries like those of the pool, and draw the sample that costs least with {how}" in said
-    notes = data("budget", *words, "--budget", "90")["notes"]
+    more = f"Next, add {added} queries like those of the pool, and draw the sample that costs least"
+    assert f"{more} with {how}" in said
+    notes = data(*words, "--budget", "90")["notes"]
     assert any(note.startswith("Judging everything leaves") for note in notes)
     after = data("budget", "plan", "plan.csv", "--queries", "new", "--width", "0.5")
     assert after["expected_from"] == "the pilot's errors"
@@ -108,7 +108,7 @@ def test_new_queries_take_queries_and_labels(pilot):
 def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, design):
     level = "query" if design == "hedged" else "document"
     keyed(level=level, design=design, per_query=3.3, seed=1)
-    run("plan", *RUNS, *TRAINING, *MEASURED)
+    planned(*TRAINING)
     exported()
     assert Plan.load("plan").manifest["spent"] < 99.9
     rows = data("budget", "plan", "plan.csv", "--width", "0.3")["rows"]
@@ -120,6 +120,6 @@ def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, desig
         assert Plan.load("plan-more").manifest["spent"] <= row["budget"] + 1
         keyed(confidence=0.999999)
         words = ("plan", "plan.csv")
-        state, hint = data("status", *words), run("status", *words).splitlines()[-1]
-        proposed = float(re.search("--budget ([0-9.]+)", hint)[1])
-        assert state["needed"] - 100 <= proposed < 1.01 * (state["needed"] - 100) + 1
+        lacking, line = data("status", *words)["needed"] - 100, run("status", *words).splitlines()[-1]
+        proposed = float(re.search("--budget ([0-9.]+)", line)[1])
+        assert lacking <= proposed < 1.01 * lacking + 1

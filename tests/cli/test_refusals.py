@@ -5,16 +5,17 @@ import shutil
 
 import pandas as pd
 import pytest
-from small_collection import COLD, QUERIES, RUNS, TRAINING, complaint, label, run, write
+from small_collection import COLD, QUERIES, RUNS, TRAINING, complaint, write
 
-from pt_active import Runs
-from pt_active.frames.trec import read_run
 from pt_active.judging.records import write_records
 
 BOTH, BLIND, LEARNED = (" ".join(words) for words in (RUNS, COLD, TRAINING))
 PLAN = "plan --measure DCG@5 --budget 100 --out new"
 AUDIT = "plan --audit --budget 9 --out new"
 OTHER_TEXTS = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
+
+INIT = "init --project new.toml"
+PROJECT = "plan --out new --measure DCG@5 --budget 5 |"
 
 REFUSED = {
     "": {  # options of every command stand anywhere
@@ -28,6 +29,39 @@ REFUSED = {
         "--grade-names a,b": "demo does not use --grade-names: leave it out",
         "--jsonn": "No such option",
         "-- --json": "extra argument",
+    },
+    INIT: {
+        "": "pass --run NAME=FILE, once for each ranker (or --answers); and --train-qrels, past",
+        BOTH: "pass --train-qrels, past judgments, or --judge, labels of an LLM, or without ",
+        f"--run a=a.run.gz --run b=past2.run {BLIND}": "the runs have no query in common: a has 'née-0/x'",
+        f"{BOTH} --train-qrels past.qrels.gz": "past.qrels.gz: no document of a.run.gz, b.run has a label: the",
+        f"{BOTH} --train-qrels past.run": "expected 4 columns, qid iteration docno label; got 6",
+    },
+    f"{INIT} {BOTH} {BLIND}": {
+        "--topics other.tsv": "other.tsv: none of the queries of the runs is among the topics",
+        "--texts other.tsv": "other.tsv: the file has no text for any document of the runs: it has 'E-1',",
+        "--train-run past.run --train-qrels zero.qrels": "zero.qrels: no document of past.run has a label",
+        "--budget -1": "--budget must be a positive number, got -1.0",
+        "--measure nDGC@5": "did you mean nDCG?",
+    },
+    PROJECT: {
+        "budgt = 3": "pt-active.toml: unknown key 'budgt'; it is one of plan, report, ",
+        "budget = 'many'": "budget must be a number, got 'many'",
+        "budget = nan": "budget must be a number, got nan",
+        "budget = true": "budget must be a number, got True",
+        "depth = 2.5": "depth must be a whole number, got 2.5",
+        "runs = ['a.run']": "runs must be a table of NAME = FILE, got ['a.run']",
+        "measure = ''": "measure must be a text, got ''",
+        "train-run = [1]": "train-run must be the name of a file or a list of them, got [1]",
+        "a = 1; a = 2": "this is not TOML: ",
+        "plan = 'ÿ'": "this is not TOML: ",  # in Latin-1, which is not UTF-8
+        "topics = 'none.tsv'": "topics: there is no file none.tsv",
+        "[runs]; x = 'none.run'": "run x: there is no file none.run",
+        "[runs]; 'a=b' = 'b.run'": "runs: a name is needed, without an equals sign, got 'a=b'",
+        "[runs]; '' = 'b.run'": "runs: a name is needed, without an equals sign, got ''",
+        'topics = "a\\u0000b"': "topics must be the name of a file, got 'a\\x00b'",
+        'train-run = ["a\\u0000b"]': "train-run must be the name of a file or a list",
+        '[runs]; x = "a\\u0000b"': "runs must be a table of NAME = FILE, got {",
     },
     "plan": {
         "--project": "requires an argument",
@@ -178,42 +212,29 @@ REFUSED = {
 def world(judged_once, tmp_path_factory):
     """A folder with files of each kind, some of them wrong."""
     folder = shutil.copytree(judged_once, tmp_path_factory.mktemp("refused"), dirs_exist_ok=True)
+    (folder / "seed=1").mkdir()
+    for name in ("wrong.qrels", "seed=1/wrong.qrels"):
+        write(folder / name, "q 0 D-0 good\n")
+    write(folder / "garbage.csv", "this is\nno table\n")
+    write(folder / "other.tsv", "E-1\tone\n")
+    write(folder / "zero.qrels", "q 0 D-0 0\nq 0 D-1 0\n")
     with contextlib.chdir(folder):
-        (folder / "seed=1").mkdir()
-        for name in ("wrong.qrels", "seed=1/wrong.qrels"):
-            write(folder / name, "q 0 D-0 good\n")
-        write(folder / "garbage.csv", "this is\nno table\n")
-        write(folder / "other.tsv", "E-1\tone\n")
-        write(folder / "zero.qrels", "q 0 D-0 0\nq 0 D-1 0\n")
-        write(folder / "queries.csv", "qid,traffic\n" + "".join(f"{qid},1\n" for qid in QUERIES))
-        write_labels()
-        write_pools()
-        run("plan", "--audit", "--judge", "gpt=judge.qrels", "--budget", "60", "--out", "audit")
-        run("export", "audit", "--out", "high.csv", "--format", "csv")
-        asked = pd.read_csv("high.csv", dtype=str)
+        asked = pd.read_csv("audit.csv", dtype=str)
         asked.assign(label="5").to_csv("high.csv", index=False)
-        asked.head(5).assign(label="1").to_csv("few.csv", index=False)
+        asked.head(5).to_csv("few.csv", index=False)
+        pool = pd.read_parquet("pool.parquet")
+        pool.drop(columns="label").to_parquet("bare.parquet")
+        holes = pool["label"].where(pool["docno"] != "D-3").astype("Float64")
+        pool.assign(label=holes).to_parquet("holes.parquet")
+        table = pd.read_csv("plan.csv", dtype=str)[["qid", "docno", "label"]]
+        table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
+        table.assign(label="good").to_csv("words.csv", index=False)
+        table.assign(label="").to_csv("unjudged.csv", index=False)
+        first = table.head(1)
+        first.assign(label="2" if first["label"].item() != "2" else "0").to_csv("other.csv", index=False)
+        foreign = first.assign(label=1, annotator="ann", status="judged", plan="feedfeedfeedfeed")
+        write_records(foreign, "foreign.jsonl")
     return folder
-
-
-def write_labels():
-    table = pd.read_csv("plan.csv", dtype=str)[["qid", "docno", "label"]]
-    table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
-    table.assign(label="good").to_csv("words.csv", index=False)
-    table.assign(label="").to_csv("unjudged.csv", index=False)
-    first = table.head(1)
-    first.assign(label="2" if first["label"].item() != "2" else "0").to_csv("other.csv", index=False)
-    said = first.assign(label=1, annotator="ann", status="judged", plan="feedfeedfeedfeed")
-    write_records(said, "foreign.jsonl")
-
-
-def write_pools():
-    pool = Runs(a=read_run("a.run.gz"), b=read_run("b.run")).transform(pd.DataFrame({"qid": QUERIES}))
-    pool.to_parquet("bare.parquet")
-    pool["label"] = [label(q, int(d[2:])) for q, d in zip(pool["qid"], pool["docno"], strict=True)]
-    pool.to_parquet("pool.parquet")
-    pool["label"] = pool["label"].where(pool["docno"] != "D-3").astype("Float64")
-    pool.to_parquet("holes.parquet")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +246,7 @@ def test_what_is_refused_is_one_line_and_leaves_nothing(world, monkeypatch, word
         pytest.importorskip("duckdb")
     monkeypatch.chdir(world)
     line, _, keys = words.partition(" | ")
-    write(world / "pt-active.toml", keys.replace("; ", "\n"))
+    (world / "pt-active.toml").write_bytes(keys.replace("; ", "\n").encode("latin-1"))
     before = set(world.rglob("*"))
     assert message in complaint(*line.split())
     assert set(world.rglob("*")) == before

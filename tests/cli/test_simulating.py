@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from small_collection import DOCUMENTS, QUERIES, RUNS, data, invoke, label, qrels_lines, run
+from small_collection import DOCUMENTS, QUERIES, RUNS, data, invoke, label, qrels_lines, run, write
 
 from pt_active import DCG, measure_values
 from pt_active.cli.files import RunFiles
@@ -17,36 +17,34 @@ PASSIVE = ("--measure", "DCG@5", "--budget", "60", "--design", "passive", "--rep
 CROSSED = "Each query was graded by a model that learned from the others, in 5 folds."
 
 
-def test_a_labelled_pool(labelled, files):
+def test_a_labelled_pool(files):
+    pool = pd.read_parquet("pool.parquet")
     words = ("simulate", "pool.parquet", *PASSIVE, "--budget", "40", "--seed", "3")
     rows = data(*words, "--design", "hedged", "--out", "table.csv")["rows"]
-    assert {(row["design"], row["budget"]) for row in rows} == {
-        (design, budget) for design in ("passive", "hedged") for budget in (40, 60)
-    }
+    tried = {(row["design"], row["budget"]) for row in rows}
+    assert tried == {(design, budget) for design in ("passive", "hedged") for budget in (40, 60)}
     assert all(row["repetitions"] == 10 and row["spent"] <= row["budget"] for row in rows)
-    graded = cross_graded(labelled, labelled[["qid", "docno", "label"]], None)
+    graded = cross_graded(pool, pool[["qid", "docno", "label"]], None)
     assert rows[0]["truth"] == pytest.approx(labelled_population(graded, "DCG@5").truth)
-    written = pd.read_csv(files / "table.csv")
+    written = pd.read_csv("table.csv")
     assert written["rmse"].tolist() == pytest.approx([row["rmse"] for row in rows])
     text = run(*words)
     assert "label-equivalents" in text
     assert CROSSED in text
-    labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
+    pool.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet("pool.parquet")
     words = ("simulate", "pool.parquet", *PASSIVE, "--ranker", "b")
     assert "selection_error" not in data(*words)["rows"][0]
     assert CROSSED not in run(*words)
 
 
 def test_judged_runs(files):
-    (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
-    row, *_ = data("simulate", *RUNS, "--qrels", "all.qrels", *PASSIVE)["rows"]
+    write(files / "all.qrels", qrels_lines(QUERIES))
     labels = read_qrels("all.qrels")
-    values = [measure_values(read_run(file), labels, DCG @ 5)["value"] for file in ("a.run.gz", "b.run")]
-    assert row["truth"] == pytest.approx(np.mean(values[0]) - np.mean(values[1]))
-    alone, *_ = data("simulate", *RUNS[:2], "--qrels", "all.qrels", *PASSIVE)["rows"]
-    assert alone["truth"] == pytest.approx(np.mean(values[0]))
-    some = qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x ")
-    (files / "some.qrels").write_text(some, encoding="utf-8")
+    values = [measure_values(read_run(file), labels, DCG @ 5)["value"].mean() for file in ("a.run.gz", "b.run")]
+    for runs, truth in ((RUNS, values[0] - values[1]), (RUNS[:2], values[0])):
+        row, *_ = data("simulate", *runs, "--qrels", "all.qrels", *PASSIVE)["rows"]
+        assert row["truth"] == pytest.approx(truth)
+    write(files / "some.qrels", qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x "))
     result = invoke("simulate", *RUNS, "--qrels", "some.qrels", *PASSIVE)
     idle, absent = result.stderr.splitlines()
     assert idle.startswith("warning: 10 queries are left out, without a label: 'née-")
@@ -55,7 +53,7 @@ def test_judged_runs(files):
 
 def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
     def graded(qrels):
-        (files / "of.qrels").write_text(qrels, encoding="utf-8")
+        write(files / "of.qrels", qrels)
         return cross_graded(*judged_runs(RunFiles(run=list(RUNS[1::2])), files / "of.qrels", None), None)
 
     before, columns = graded(qrels_lines(QUERIES)), ["qid", "docno", "grade_0", "grade_1", "grade_2"]

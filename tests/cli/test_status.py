@@ -18,9 +18,10 @@ from small_collection import (
     exported,
     invoke,
     keyed,
+    planned,
     run,
+    run_lines,
     write,
-    write_run,
 )
 
 from pt_active import Plan
@@ -38,27 +39,28 @@ def test_status_says_what_the_library_says(judged):
     looked = data("status", "plan", "part.csv", "--looks", "end", "--margin", "0.2")
     assert looked == plan.status(part, None, 0.2).to_dict()
     found = data("status", "plan", "plan.csv")
-    result = found["result"]
+    result, status = found["result"], plan.status(labels)
     assert result == plain(plan.compare(labels))
     assert found["estimates"]["b"] == plain(plan.estimate(labels)["b"])
-    assert (found["value"], found["low"]) == (plan.status(labels).value, plan.status(labels).low)
-    whole = data("status", "plan", "plan.csv", "--looks", "end")
-    assert (whole["low"], whole["high"]) == pytest.approx((result["low"], result["high"]))
+    assert (found["value"], found["low"]) == (status.value, status.low)
     turned = data("status", "plan", "plan.csv", "--first", "b", "--second", "a")["result"]
     assert turned["difference"] == pytest.approx(-result["difference"])
     said = run("status", "plan", "plan.csv")
-    short = f"{result['difference']:+.4f} [{result['low']:.4f}, {result['high']:.4f}], p = {result['pvalue']:.3g}"
-    assert f"If this is your first look, a single look at the end says {short}; --looks end prints it" in said
+    low, high = (f"{result[end]:.4f}" for end in ("low", "high"))
+    short = f"{result['difference']:+.4f} [{low}, {high}], p = {result['pvalue']:.3g}"
+    assert f"a single look at the end says {short}; --looks end prints it" in said
     assert "for queries like them: the labels so far do not tell how far queries differ" in said
-    assert said.startswith(plan.status(labels).headline)
+    assert said.startswith(status.headline)
     assert len(said.partition("\n\n")[0].splitlines()) <= 6
-    assert plan.status(labels).details in run("status", "plan", "plan.csv", "--details")
+    assert status.details in run("status", "plan", "plan.csv", "--details")
+    whole = data("status", "plan", "plan.csv", "--looks", "end")
+    assert (whole["low"], whole["high"]) == pytest.approx((result["low"], result["high"]))
     end = run("status", "plan", "plan.csv", "--looks", "end").partition("Everything is judged:\n")[2]
     assert end.startswith("DCG@5: a − b (regression)\n  difference ")
     assert f"\n  b  {found['estimates']['b']['value']:.4f} [" in end
 
 
-def test_what_is_asked_by_flags_and_keys_is_what_the_library_is_asked(judged):
+def test_flags_and_keys_ask_the_library(judged):
     plan, labels = Plan.load("plan"), pd.read_csv("plan.csv")[["qid", "docno", "label"]]
     keyed(confidence=0.9, missing="nonrelevant")
     found = data("status", "plan", "plan.csv", "--measure", "P(rel=1)@3")
@@ -76,12 +78,13 @@ def test_what_is_asked_by_flags_and_keys_is_what_the_library_is_asked(judged):
 
 def test_values_that_do_not_subtract_to_the_difference_say_why(judged):
     keyed(level="document")
-    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "90", "--out", "docs")
+    planned(*TRAINING, "--budget", "90", "--out", "docs")
     exported("docs")
     words = "status", "docs", "docs.csv", "--measure", "DCG@5"
     found = data(*words)
-    first, second = (found["estimates"][found["result"][which]]["value"] for which in ("first", "second"))
-    assert abs(first - second - found["result"]["difference"]) > 5e-5
+    result = found["result"]
+    first, second = (found["estimates"][result[which]]["value"] for which in ("first", "second"))
+    assert abs(first - second - result["difference"]) > 5e-5
     assert "A difference is estimated directly" in run(*words)
 
 
@@ -103,16 +106,14 @@ def test_what_is_judged_so_far_can_be_shown(judged):
     assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20 --out plan.html")
     shown = run(*proposed[1:])
     page = (judged / "plan.html").read_text(encoding="utf-8")
-    sentence = f"[{status['low']:.4f}, {status['high']:.4f}]"
-    assert f"{sentence} in DCG@5; wrong in at most 5% of campaigns, at any time, for any data" in shown
-    assert f"{sentence}, 95%, valid at any time".replace("-", "−") in page
-    assert (
-        '<p class="answer">a and b are equally good within ±20 on these 30 queries.</p>' in page.partition("<main>")[0]
-    )
+    interval = f"[{status['low']:.4f}, {status['high']:.4f}]"
+    assert f"{interval} in DCG@5; wrong in at most 5% of campaigns, at any time, for any data" in shown
+    assert f"{interval}, 95%, valid at any time".replace("-", "−") in page
+    answer = '<p class="answer">a and b are equally good within ±20 on these 30 queries.</p>'
+    assert answer in page.partition("<main>")[0]
     kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert kept["status"] == status
     assert kept["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}
-    assert "optimism" in data("budget", "plan", "part.csv", "--width", "0.5")["rows"][0]
 
 
 def test_labels_come_in_bit_by_bit(judged):
@@ -138,7 +139,7 @@ def test_many_rankers_are_ranked(files):
     """A look at the end counts the pairs that it tells apart, which are fewer than each pair's own look would."""
     runs = []
     for number in range(6):
-        write_run(files / f"r{number}.run", QUERIES, seed=number)
+        write(files / f"r{number}.run", run_lines(QUERIES, seed=number))
         runs += ["--run", f"r{number}=r{number}.run"]
     run("plan", *runs, *COLD, *MEASURED)
     exported()
@@ -163,8 +164,7 @@ def test_many_rankers_are_ranked(files):
 def test_one_ranker_is_estimated(files):
     run("plan", "--run", "a=a.run.gz", *TRAINING, *MEASURED)
     assert exported().rstrip().endswith("pt-active status plan plan.csv --margin X")
-    said = run("status", "plan", "plan.csv")
-    assert said.startswith("DCG@5 of a (regression)\n  estimate ")
+    assert run("status", "plan", "plan.csv").startswith("DCG@5 of a (regression)\n  estimate ")
     assert list(data("status", "plan", "plan.csv")["estimates"]) == ["a"]
     with_margin = data("status", "plan", "plan.csv", "--margin", "1")
     assert with_margin["value"] == pytest.approx(with_margin["estimates"]["a"]["value"])
@@ -191,30 +191,28 @@ def test_labels_that_were_not_drawn_are_one_warning_and_quiet_leaves_results_and
     assert "pt-active" not in quiet.stdout
 
 
-def test_report(files):
-    bare = (files / "topics.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [f"{line}\t{'odd' if number % 2 else 'even'}" for number, line in enumerate(bare)]
-    write(files / "wide.tsv", "\n".join(["qid\tquery\tqkind", *rows]))
-    run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "wide.tsv")
-    exported()
-    words = ("report", "plan", "plan.csv", "--slice", "qkind", "--out")
+def test_report(judged):
+    kinds = [f"{qid}\twhat\t{'odd' if number % 2 else 'even'}\n" for number, qid in enumerate(QUERIES)]
+    write(judged / "wide.tsv", "qid\tquery\tqkind\n" + "".join(kinds))
+    run("plan", *RUNS, *TRAINING, *MEASURED[:-1], "wide", "--topics", "wide.tsv")
+    words = ("report", "wide", "plan.csv", "--slice", "qkind", "--out")
     said = run(*words, "report.html")
     assert said.rstrip().endswith("The report is report.html.")
-    page = (files / "report.html").read_text(encoding="utf-8")
+    page = (judged / "report.html").read_text(encoding="utf-8")
     assert said.splitlines()[0] in page
     found = data(*words, "report.json")
     assert found.pop("file") == "report.json"
-    assert found["result"] == data("status", "plan", "plan.csv")["result"]
+    assert found["result"] == data("status", "wide", "plan.csv")["result"]
     slices = {(row["column"], row["value"]) for row in found["slices"]}
     assert slices == {("qkind", "odd"), ("qkind", "even")}
     assert json.loads(page.split('id="report-data">')[1].split("</script>")[0]) == found
-    kept = json.loads((files / "report.json").read_text(encoding="utf-8"))
+    kept = json.loads((judged / "report.json").read_text(encoding="utf-8"))
     assert kept["differences"] == found["differences"]
 
 
 def test_documents_from_plan_to_verdict_with_an_extension(files):
     keyed(design="depth", per_query=2)
-    made = data("plan", *RUNS, *COLD, "--measure", "DCG@5", "--budget", "60", "--out", "p1")
+    made = planned(*COLD, "--budget", "60", "--out", "p1")
     assert (made["arguments"]["level"], made["spent"] <= 60) == ("document", True)
     labels = Plan.load("p1").assessments[["qid", "docno"]]
     labels.assign(label=np.where(np.arange(len(labels)) % 3, 1, 0)).to_csv("judged.csv", index=False)
@@ -224,7 +222,7 @@ def test_documents_from_plan_to_verdict_with_an_extension(files):
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
-    assert "pt-active status p2 LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    assert "pt-active status p2 LABELS p2.csv" in exported("p2")
     said = complaint("status", "p2", "judged.csv", "--looks", "always")
     assert 'use --looks end, or make a plan with design="succ' in said
     early = data("status", "p2", "judged.csv")
@@ -237,3 +235,36 @@ def test_documents_from_plan_to_verdict_with_an_extension(files):
     found = state["result"]
     assert (found["level"], found["n_judged"]) == ("document", len(labels) + len(second))
     assert found["error_of_documents"] > 0
+
+
+def test_an_audit_finds_the_better_judge_from_labels_of_any_file(judged):
+    truth = pd.read_csv("judge.qrels", sep=" ", names=["qid", "zero", "docno", "label"])
+    rng = np.random.default_rng(0)
+    for name, wrong in (("gpt", 0.2), ("llama", 0.5)):
+        errs = rng.random(len(truth)) < wrong
+        given = truth.assign(label=(truth["label"] + errs) % 3)
+        given.to_csv(f"{name}.qrels", sep=" ", header=False, index=False)
+    judges = ("--judge", "gpt.qrels", "--judge", "llama.qrels")
+    run("plan", "--audit", "--budget", 150, *judges, "--out", "two")
+    exported("two")
+    said = data("status", "two", "two.csv", "--rel", 2)
+    assert said["kept"] == ["gpt"]
+    assert set(said["estimates"]) == {"error", "precision", "recall", "f1", "kappa", "alpha"}
+    low, value, high = (said["estimates"]["kappa"]["llama"][name] for name in ("low", "value", "high"))
+    assert low < value < high
+    assert said["ranking"]["winner"] == "gpt"
+    table = pd.read_csv("two.csv").assign(zero=0)
+    table[["qid", "zero", "docno", "label"]].to_csv("two.qrels", sep=" ", header=False, index=False)
+    record = {"annotator": "ann", "status": "judged", "time": "", "note": "", "plan": ""}
+    table.assign(**record).to_json("two.jsonl", orient="records", lines=True)
+    for name in ("two.qrels", "two.jsonl"):
+        assert data("status", "two", name, "--rel", 2) == said
+
+
+def test_an_audit_says_which_grades_it_has_room_for(judged):
+    words = ("plan", "--audit", "--budget", 150, "--judge", "gpt=judge.qrels", "--out")
+    room = "  grades    0 to 2, the highest that the judge gives; if people may give more, pass --max-grade\n"
+    assert room in run(*words, "b")
+    assert "the judge gives, or that --train-qrels has; if" in run(*words, "c", "--train-qrels", "past.qrels.gz")
+    assert "--max-grade" not in run(*words, "d", "--max-grade", 4)
+    assert "grade_4" in pd.read_parquet("d/pairs.parquet").columns
