@@ -73,19 +73,6 @@ def test_a_pilot_tells_what_a_plan_lacks(pilot):
     assert re.search(r"Next, draw more:\n  pt-active plan --extend depth --budget [0-9]+", said)
 
 
-def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
-    planned(*TRAINING, "--budget", "26")
-    exported()
-    found = data("budget", "plan", "plan.csv", "--budget", "100")
-    (note,) = found["notes"]
-    assert note.startswith("The pilot has 3 queries. Below 30, chance decides which errors it shows")
-    assert note in run("budget", "plan", "plan.csv", "--budget", "100")
-    assert found["rows"][0]["standard_error"] > 0
-    tiny = data("budget", "plan", "--budget", "3")["notes"]
-    assert "too few for an interval: query passive at 3" in tiny[0]
-    assert data("budget", "plan", "--budget", "100")["notes"] == []
-
-
 def test_new_queries_take_queries_and_labels(pilot):
     words = ("budget", *LEARNED, "--queries", "new")
     said = run(*words, "--difference", "0.5")

@@ -12,7 +12,7 @@ import sys
 import pandas as pd
 import pytest
 import typer
-from small_collection import COLD, QUERIES, RUNS, complaint, data, fill, invoke, qrels_lines, run, write
+from small_collection import COLD, MEASURED, QUERIES, RUNS, complaint, data, exported, fill, invoke, run, write
 
 from pt_active import Plan
 from pt_active.cli.app import COMMANDS, app, main
@@ -94,7 +94,6 @@ def test_the_examples_of_the_help_run(files, monkeypatch):
     for old, new in {"a.run.gz": "a.run", "past.run": "old.run", "past.qrels.gz": "old.qrels"}.items():
         content = (files / old).read_bytes()
         (files / new).write_bytes(gzip.decompress(content) if old.endswith(".gz") else content)
-    write(files / "judged.qrels", qrels_lines(QUERIES))
     monkeypatch.setattr("pt_active.cli.judging._serve", lambda site, where: None)
 
     def example(name):
@@ -120,13 +119,13 @@ def test_from_a_log_to_a_verdict(files):
     said = run("sample-queries", *RUNS, "--weight", "queries.csv", "--size", "15", "--out", "sampled")
     hint = "--run a=sampled/a.parquet --run b=sampled/b.parquet --topics sampled/topics.csv"
     assert hint in said
-    data("plan", *hint.split(), *COLD, "--measure", "DCG@5", "--budget", "60", "--out", "plan")
+    run("plan", *hint.split(), *COLD, *MEASURED)
     plan, topics = Plan.load("plan"), pd.read_csv("sampled/topics.csv", dtype={"qid": str}).set_index("qid")
     assert (plan.assessments["query"] == "what, is " + plan.assessments["qid"]).all()
     weight = plan.queries.set_index("qid")["q_weight"]
     assert weight.to_numpy() == pytest.approx((topics["traffic"] / topics["traffic"].sum()).loc[weight.index])
-    plan.assessments.assign(label=1).to_csv("judged.csv", index=False)
-    assert data("status", "plan", "judged.csv", "--queries", "new")["queries"] == "new"
+    exported()
+    assert data("status", "plan", "plan.csv", "--queries", "new")["queries"] == "new"
 
 
 EACH_TYPED = """
@@ -155,10 +154,9 @@ def test_demo(tmp_path, monkeypatch):
     result = invoke("demo")
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     assert result.stdout.startswith("SIMULATED")
-    folder = tmp_path / "demo-out"
     names = {"assessments.csv", "judgments.csv", "plan", "result.json"}
-    assert {path.name for path in folder.iterdir()} == names
-    numbers = json.loads((folder / "result.json").read_text())
+    assert {path.name for path in (tmp_path / "demo-out").iterdir()} == names
+    numbers = json.loads((tmp_path / "demo-out/result.json").read_text())
     truth = numbers["truth"]
     assert numbers["simulated"] is True
     assert truth["difference"] == pytest.approx(truth["candidate"] - truth["production"])
@@ -166,6 +164,7 @@ def test_demo(tmp_path, monkeypatch):
     assert documents["error"] < 0.7 * queries["error"] < 0.7 * at_random["error"]
     assert documents["found"] > 1.5 * max(queries["found"], at_random["found"])
     assert all(0.92 < each["coverage"] < 0.98 for each in (documents, queries, at_random))
-    by_hand = data("status", folder / "plan", folder / "judgments.csv", "--looks", "end")["result"]
-    assert by_hand == {name: value for name, value in numbers["single documents"].items() if name != "samples"}
+    numbers["single documents"].pop("samples")
+    by_hand = data("status", "demo-out/plan", "demo-out/judgments.csv", "--looks", "end")["result"]
+    assert by_hand == numbers["single documents"]
     assert complaint("demo") == "demo-out exists; take it away, or run the demo in another folder"
