@@ -183,13 +183,18 @@ def united(runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: i
     return Runs(depth, allow_missing_queries=True, **runs).transform(queries)
 
 
+def name_and_file(entry: str) -> tuple[str, str]:
+    """NAME and FILE of ``NAME=FILE``; no name if the whole is a file."""
+    name, equals, file = entry.partition("=")
+    return (name, file) if equals and not Path(entry).is_file() else ("", entry)
+
+
 def read_judges(given: list[str]) -> dict[str, Any]:
     """Name of a judge → labels or votes, as `JudgeGrades` takes them."""
     judges: dict[str, Any] = {}
     for entry in given:
-        name, file = Path(entry).name.partition(".")[0], entry
-        if "=" in entry and not Path(entry).is_file():
-            [(name, file)] = named_files([entry], "--judge").items()
+        name, file = name_and_file(entry)
+        name = name or Path(file).name.partition(".")[0]
         if name in judges:
             raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; pass NAME={file}, with another name")
         judges[name] = read_judge(file)

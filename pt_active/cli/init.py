@@ -11,7 +11,7 @@ from typing import Any
 from pt_active.answers.comparison import Answers
 from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, beside, check_new, command_line
-from pt_active.cli.files import RunFiles, named_files
+from pt_active.cli.files import RunFiles, name_and_file, named_files
 from pt_active.cli.fits import Finding, findings
 from pt_active.cli.options import flag
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
@@ -111,9 +111,8 @@ def _from(value: Any, out: Path) -> Any:
     if isinstance(value, dict):
         return {name: _from(file, out) for name, file in value.items()}
     if isinstance(value, list):
-        whole = [isinstance(each, Path) or "=" not in each or Path(each).is_file() for each in value]
-        parts = [("", "", each) if alone else each.partition("=") for each, alone in zip(value, whole, strict=True)]
-        return [f"{name}{equals}{_from(Path(file), out)}" for name, equals, file in parts]
+        pairs = [name_and_file(str(each)) for each in value]
+        return [f"{name}={_from(Path(file), out)}" if name else _from(Path(file), out) for name, file in pairs]
     if not isinstance(value, Path):
         return value
     if dataset_id(value) is not None or value.is_absolute() or out.parent == Path():

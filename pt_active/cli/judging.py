@@ -148,7 +148,13 @@ def judge(
     if untold := dict.fromkeys(each.docno for each in campaign.work.documents if not each.text):
         remedy = "" if given is not None else "; pass --texts FILE"
         typer.echo(f"warning: {how_many('document', len(untold), 'has')} no text: {some(untold)}{remedy}", err=True)
-    lock = _of_plan(folder)
+    lock = None
+    try:
+        lock = Lock(folder, "lets people judge it too, into another file: both give out the same documents")
+    except ValueError as other:
+        typer.echo(f"warning: {other}", err=True)
+    except OSError:  # where nothing can be written
+        pass
     try:
         _serve(site, where)
         settled, size, number = campaign.sharing.settled, len(campaign.work.documents), campaign.kept
@@ -163,17 +169,6 @@ def judge(
     look = command_line("status", site.organiser.folder, kept, project=project)
     hint = f"Next, see what they show, or continue judging with the same command:\n  {look}"
     return Answer({"store": str(kept), "records": number, "settled": settled, "documents": size}, text, hint)
-
-
-def _of_plan(folder: Path) -> Lock | None:
-    """The lock of a plan, with a warning if another server has it; None then, or where nothing can be written."""
-    try:
-        return Lock(folder, "lets people judge it too, into another file: both give out the same documents")
-    except ValueError as other:
-        typer.echo(f"warning: {other}", err=True)
-    except OSError:
-        pass
-    return None
 
 
 def judge_names(judges: str | None) -> list[str]:
@@ -286,7 +281,7 @@ def import_(
     if records.empty:
         raise ValueError(f"{', '.join(map(str, files))}: nothing is judged")
     write_records(records, out)
-    counts = {status: int((records["status"] == status).sum()) for status in STATUSES}
+    counts = records["status"].value_counts().reindex(STATUSES, fill_value=0).to_dict()
     people = records["annotator"].nunique()
     content = {"file": str(out), "records": len(records), **counts, "annotators": people}
     said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +36,15 @@ def _measure(measure: str | None) -> str:
     return measure
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How a plan samples."""
-
+def plan(
+    *,
     budget: float = flag(
         "The most that judging may cost, a document 1 by default; pt-active budget advises.", default=REQUIRED
-    )
-    level: str | None = None
-    design: str | None = None
-    seed: int = 0
-    defensive: float | None = None
-
-
-def plan(
-    sampling: Sampling,
+    ),
+    level: str | None = None,
+    design: str | None = None,
+    seed: int = 0,
+    defensive: float | None = None,
     source: PoolFiles,
     out: Path = flag(OUT_FOLDER, "DIR", REQUIRED),
     measure: str | None = flag(MEASURE, "NAME"),
@@ -65,20 +59,19 @@ def plan(
     check_new(out)
     if extend is not None:
         _check_left_out(source, measure, "a plan goes on as it began", "texts")
-    elif audit:
-        used = ("judge", "train_qrels", "max_grade", "topics", "texts")
-        _check_left_out(source, measure, "an audit is of judges alone", *used)
-    if audit:
-        return audit_of(source, sampling.budget, sampling.seed, out)
-    if extend is not None:
         loaded = Plan.load(extend)
-        longer = loaded.extend(sampling.budget, texts=texts_for(loaded, source.texts, warned=False)).save(out)
+        longer = loaded.extend(budget, texts=texts_for(loaded, source.texts, warned=False)).save(out)
         files = [kept_at(extend), *sorted(extend.parent.glob("*.sqlite"))]
         stores = [file for file in files if is_of_plan(file, loaded.tables.manifest.origin)]
         return _planned(longer, out, project, store=["--store", stores[0]] if stores else [])
+    if audit:
+        used = ("judge", "train_qrels", "max_grade", "topics", "texts")
+        _check_left_out(source, measure, "an audit is of judges alone", *used)
+        return audit_of(source, budget, seed, out)
+    sampling: dict[str, Any] = {"level": level, "design": design, "seed": seed, "defensive": defensive}
     cost, measure = source.of_judging(), _measure(measure)
     frame, queries, grades = source.read(measure)
-    made = Plan.create(frame, queries, measure, cost=cost, **asdict(sampling)).save(out)
+    made = Plan.create(frame, queries, measure, cost=cost, budget=budget, **sampling).save(out)
     return _planned(made, out, project, grades)
 
 

@@ -17,6 +17,8 @@ OTHER_TEXTS = "other.tsv: the file has no text for any document of the plan: it 
 INIT = "init --project new.toml"
 PROJECT = "plan --out new --measure DCG@5 --budget 5 |"
 
+NAMES = "--judges: expected names of 1 to 60 characters"
+
 REFUSED = {
     "": {  # options of every command stand anywhere
         "--json --quiet export none --out new": "there is no plan at none",
@@ -157,7 +159,16 @@ REFUSED = {
         "--format quepid --labels x.csv": "--labels is for",
         "--format csv --texts other.tsv": OTHER_TEXTS,
     },
-    "judge plan --texts other.tsv": {"": OTHER_TEXTS},
+    "judge": {
+        "": "pass the folder of a plan, or --demo",
+        "none": "there is no plan at",
+        "plan --texts other.tsv": OTHER_TEXTS,
+        "plan --double 1.5": "--double must lie between 0 and 1",
+        "plan --grade-names a,a": "--grade-names must be different words",
+        "plan --guideline none.md": "none.md: No such file",
+        "plan --judges ann,ann": "the name 'ann' occurs more than once",
+    },
+    "judge plan --judges": dict.fromkeys(["ann,,ben", "a:b", "x" * 61, "a\u202e", "organiser", "adjudicator"], NAMES),
     "import": {
         "csv plan.csv --plan plan --out new.jsonl": "name the judge with --annotator",
         "csv unjudged.csv --plan plan --out new.jsonl": "unjudged.csv: nothing is judged",

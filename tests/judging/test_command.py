@@ -103,36 +103,22 @@ def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path
     assert told.endswith(f"Next, let people keep judging, and ask again:\n  pt-active judge {made.path}{other}\n")
 
 
-NAMES = "--judges: expected names of 1 to 60 characters"
-WRONG = [
-    ("", "pass the folder of a plan, or --demo"),
-    ("none", "there is no plan at"),
-    ("one", "the plan has one ranker: pass --margin"),
-    *((f"plan --judges={wrong}", NAMES) for wrong in ("ann,,ben", "a:b", "x" * 61, "organiser", "a\u202e", "")),
-    ("plan --judges=adjudicator", NAMES),
-    ("plan --judges=ann,ann", "the name 'ann' occurs more than once"),
-    ("plan --double 1.5", "--double must lie between 0 and 1"),
-    ("plan --grade-names a,a", "--grade-names must be different words"),
-    ("plan --guideline none.md", "none.md: No such file"),
-    ("plan --port PORT", "127.0.0.1, port PORT: Address already in use"),
-    ("plan --store other.sqlite", "other.sqlite: expected the judgments of a judging server; it is"),
-]
-
-
-def test_what_does_not_fit_is_one_line(plan: Path, graded, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Plan.load(plan).save("plan")
-    with sqlite3.connect("other.sqlite") as other:
+def test_what_does_not_fit_is_one_line(plan: Path, graded, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.sqlite") as other:
         other.execute("CREATE TABLE a (b)")
     one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
-    Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save("one")
+    Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
     with listening("127.0.0.1", 0) as opened:
-        for words, message in WRONG:
-            port = str(opened.getsockname()[1])
-            kept = "" if "--store" in words else " --store s.sqlite"
-            result = CliRunner().invoke(app, ["judge", *f"{words}{kept}".replace("PORT", port).split()])
+        port = opened.getsockname()[1]
+        foreign = "other.sqlite: expected the judgments of a judging server; it is"
+        for words, message in (
+            ([tmp_path / "one"], "the plan has one ranker: pass --margin"),
+            ([plan, "--store", tmp_path / "s.sqlite", "--port", port], f"127.0.0.1, port {port}: Address already"),
+            ([plan, "--store", tmp_path / "other.sqlite"], foreign),
+        ):
+            result = CliRunner().invoke(app, ["judge", *map(str, words)])
             (line,) = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
-            assert (result.exit_code, message.replace("PORT", port) in line) == (2, True), line
+            assert (result.exit_code, message in line) == (2, True), line
 
 
 def test_the_command_without_the_extra_says_what_to_install() -> None:
