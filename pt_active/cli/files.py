@@ -234,7 +234,9 @@ def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: str) -> int:
 def with_texts_of(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """Give the documents of a pool their texts; a warning counts those that have none."""
     docnos = frame["docno"].drop_duplicates()
-    return with_texts(frame.copy(), _fitting_texts(path, docnos, docnos, "pool"))
+    texts, absent = fitting_texts(path, docnos, docnos, "pool")
+    _warn_of_absent(path, absent, "pool")
+    return with_texts(frame.copy(), texts)
 
 
 def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFrame | None:
@@ -244,26 +246,28 @@ def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFram
     judged = plan.assessments.reindex(columns=["docno", "text"])
     needed = judged.loc[judged["text"].isna(), "docno"].drop_duplicates()
     pool = pd.Series(plan.tables.pool.docno, dtype=object).drop_duplicates()
-    return _fitting_texts(path, pool, needed if warned else needed.head(0), "plan")
-
-
-def _fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -> pd.DataFrame:
-    texts = read_texts(path, docnos=docnos)
-    if len(absent := without_text(path, texts, docnos, needed, what)):
-        count = how_many("document", len(absent))
-        warnings.warn(f"{path}: no text for {count} of the {what}: {some(absent)}", stacklevel=3)
+    texts, absent = fitting_texts(path, pool, needed, "plan")
+    if warned:
+        _warn_of_absent(path, absent, "plan")
     return texts
 
 
-def without_text(path: Path, texts: pd.DataFrame, docnos: pd.Series, needed: pd.Series, what: str) -> pd.Series:
-    """Those of the needed documents that have no text; raises if no document has one."""
-    told = texts["docno"][texts["text"].notna()]
-    if not docnos.isin(told).any():
+def _warn_of_absent(path: Path, absent: pd.Series, what: str) -> None:
+    if len(absent):
+        count = how_many("document", len(absent))
+        warnings.warn(f"{path}: no text for {count} of the {what}: {some(absent)}", stacklevel=3)
+
+
+def fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -> tuple[pd.DataFrame, pd.Series]:
+    """``docno, text``, and the needed documents that have no text; raises if no document has one."""
+    texts = read_texts(path, docnos=docnos)
+    known = texts["docno"][texts["text"].notna()]
+    if not docnos.isin(known).any():
         raise ValueError(
             f"{path}: the file has no text for any document of the {what}: it has {some(texts['docno'])}, "
             f"the {what} {some(docnos)}"
         )
-    return needed[~needed.isin(told)]
+    return texts, needed[~needed.isin(known)]
 
 
 def doubts_about(

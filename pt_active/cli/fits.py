@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import ir_measures.measures as irm
 import pandas as pd
 
-from pt_active.cli.files import RunFiles, doubts_about, past_labels, read_judges, top_grade, without_text
+from pt_active.cli.files import RunFiles, doubts_about, fitting_texts, past_labels, read_judges, top_grade
 from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import unused_weights
 from pt_active.frames.strays import lost_zeros
-from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.topics import read_topics
 from pt_active.frames.trec import read_run
 from pt_active.plans.making.pool import query_weights, traffic_told
 from pt_active.relevance.grades.judges import judge_table
@@ -60,8 +60,7 @@ def findings(source: RunFiles, measure: str, budget: float | None) -> Iterator[F
         yield from _of_topics(source.topics, topics, list(queries))
         pairs = pairs[pairs["qid"].isin(topics["qid"])]
     if source.texts is not None:
-        texts = read_texts(source.texts, docnos=returned["docno"].unique())
-        yield _of_texts(source.texts, texts, pairs["docno"].drop_duplicates())
+        yield _of_texts(source.texts, pairs["docno"].drop_duplicates())
     yield from _of_judges(judges, pairs) if qrels is None else _of_past(source, qrels, parsed)
     if gains := gains_of(parsed):
         yield Finding("measure", gains)
@@ -98,9 +97,10 @@ def _of_topics(path: Path, topics: pd.DataFrame, queries: list[str]) -> Iterator
         yield Finding("topics", f"every query has one{f'; {idle} more without a run' if idle else ''}")
 
 
-def _of_texts(path: Path, texts: pd.DataFrame, docnos: pd.Series) -> Finding:
+def _of_texts(path: Path, docnos: pd.Series) -> Finding:
     """How many of some documents have a text."""
-    if len(absent := without_text(path, texts, docnos, docnos, "runs")):
+    _, absent = fitting_texts(path, docnos, docnos, "runs")
+    if len(absent):
         share = f"{len(absent)} of {len(docnos)} documents that may be judged ({len(absent) / len(docnos):.0%})"
         return Finding("texts", f"none for {share}: {some(absent)}", True)
     return Finding("texts", f"every one of {how_many('document', len(docnos))} that may be judged has one")

@@ -281,7 +281,7 @@ def import_(
     if records.empty:
         raise ValueError(f"{', '.join(map(str, files))}: nothing is judged")
     write_records(records, out)
-    counts = records["status"].value_counts().reindex(STATUSES, fill_value=0).to_dict()
+    counts = {status: int((records["status"] == status).sum()) for status in STATUSES}
     people = records["annotator"].nunique()
     content = {"file": str(out), "records": len(records), **counts, "annotators": people}
     said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)

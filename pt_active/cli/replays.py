@@ -92,21 +92,19 @@ def judged_runs(runs: RunFiles, qrels: Path, depth: int | None) -> tuple[pd.Data
     """The union of judged runs with its labels, which are 0 where there is none, and all qrels."""
     known = read_qrels(qrels)
     frame = united(runs.runs(), None, depth)
-    asked = frame["qid"].drop_duplicates()
-    idle = asked[~asked.isin(known["qid"])]
-    if len(asked) - len(idle) < 2:
-        judged = len(asked) - len(idle)
+    has_labels = frame["qid"].isin(known["qid"])
+    judged, idle = frame.loc[has_labels, "qid"].nunique(), frame.loc[~has_labels, "qid"].drop_duplicates()
+    if judged < 2:
         raise ValueError(f"{qrels}: a replay needs labels of at least 2 queries of the runs, got {judged}")
     if len(idle):
         warnings.warn(f"{how_many('query', len(idle), 'is')} left out, without a label: {some(idle)}", stacklevel=2)
-    frame = frame[~frame["qid"].isin(idle)].merge(known, how="left", on=["qid", "docno"])
+    frame = frame[has_labels].merge(known, how="left", on=["qid", "docno"])
     absent = frame.loc[frame["label"].isna(), ["qid", "docno"]]
     if len(absent):
         counted = f"{len(absent)} of {how_many('document', len(frame))} of the runs have no label and count as grade 0"
         pairs = some(absent.itertuples(index=False, name=None))
         warnings.warn(f"{counted}: {pairs}; --depth N leaves out what was not judged", stacklevel=2)
-    frame["label"] = frame["label"].fillna(0).astype(np.int64)
-    return frame.reset_index(drop=True), known
+    return frame.assign(label=frame["label"].fillna(0).astype(np.int64)), known
 
 
 def cross_graded(frame: pd.DataFrame, known: pd.DataFrame, path: Path | None) -> pd.DataFrame:
