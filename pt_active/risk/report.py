@@ -103,10 +103,7 @@ class AuditReport(Printed):
             return (self.ranking.winner,)
         if not isinstance(self.ranking, Ranking):
             return self.judges
-        names = self.ranking.names
-        pairs = zip(self.ranking.comparisons, self.ranking.winners, strict=True)
-        worse = {each.second for each, winner in pairs if each.first == winner == names[0]}
-        return tuple(name for name in names if name not in worse)
+        return self.ranking.board.best_names
 
     @property
     def answer(self) -> str:

@@ -21,14 +21,15 @@ from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.sharing import PATIENCE
+from pt_active.plans.answers.board import board_table
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.plan import Plan
+from pt_active.showing.page import Shown
 
 _REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
 _NOW_SECONDS = 60.0  # A judge who gave a sign of life in these seconds is there now
-_MAX_PAIRS = 15  # Pairs of rankers on the organiser's page, at most; those that are not settled first
-_NONE_YET: dict[str, Any] = {"records": 0, "stop": False, "what": "", "agreement": [], "facts": []}
+_NONE_YET: dict[str, Any] = {"records": 0, "stop": False, "what": "", "agreement": [], "facts": [], "board": None}
 _NONE_YET["answer"] = "the first estimate is being computed"
 
 
@@ -136,9 +137,12 @@ def _shown(status: Status | PairStatus) -> dict[str, Any]:
     """What the page tells of a state, beside its answer."""
     if isinstance(status, Status):
         return {"what": status.what, "facts": [fact for fact in status.facts() if fact[0] != "answer"]}
-    pairs = [pair for pair in status.pairs if not pair.resolved] or list(status.pairs)
-    facts = [(pair.what, f"[{pair.low:.4f}, {pair.high:.4f}]: {pair.answer}") for pair in pairs[:_MAX_PAIRS]]
-    return {"facts": [*facts, *status.pairs[0].gap_facts, ("next", status.advice)]}
+    facts = [*status.pairs[0].gap_facts, ("next", status.advice)]
+    if status.boards:
+        table = Shown.of(board_table(status.boards, status.pairs[0].measure), most=None)
+        return {"answer": status.headline, "board": table, "facts": [("pairs", status.answer), *facts]}
+    pairs = () if status.alone else status.pairs
+    return {"facts": [*((each.what, f"[{each.low:.4f}, {each.high:.4f}]: {each.answer}") for each in pairs), *facts]}
 
 
 def _since(seconds: float) -> str:

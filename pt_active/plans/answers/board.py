@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_lowercase
@@ -40,6 +40,28 @@ class Board:
     better: np.ndarray
     best: np.ndarray
     population: QueriesMeant | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[tuple[str, float, float, float]],
+        tests: Iterable[tuple[str, str, str | None]],
+        population: QueriesMeant | None,
+        best: np.ndarray | None = None,
+    ) -> Board:
+        """From names with values and their intervals, best first, and pairs with their winners.
+
+        All may be the best that are not worse than any other, unless it is said who may.
+        """
+        names, *numbers = zip(*rows, strict=True)
+        place = {name: s for s, name in enumerate(names)}
+        better = np.zeros((len(names), len(names)), dtype=bool)
+        for first, second, winner in tests:
+            if winner is not None:
+                better[place[winner], place[second if winner == first else first]] = True
+        values, *ends = np.array(numbers, dtype=np.float64)
+        may_be = np.asarray(~better.any(axis=0)) if best is None else best
+        return cls(names, values, np.transpose(ends), better, may_be, population)
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -84,7 +106,7 @@ class Board:
         """The columns of claims as shown: the ranks, whether each ranker may be the best, and the groups if few."""
         first, last = rank_intervals(self.better)
         ranks = [f"{a}" if a == b else f"{a}–{b}" for a, b in zip(first, last, strict=True)]
-        word = "yes" if self.best.sum() == 1 else "may be"
+        word = "yes" if self.best.sum() == 1 else "maybe"
         columns = {"rank": ranks, "best": [word if each else "" for each in self.best]}
         return columns | ({"group": list(self.letters.values())} if len(self.groups) <= _MAX_LETTERS else {})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -11,14 +12,17 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.basis import TOO_FEW
+from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.gaps import read_labels
 from pt_active.plans.answers.looks import Question
+from pt_active.plans.answers.promises import EXACT
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import states
 from pt_active.plans.making.kept import PlanTables
-from pt_active.showing.printed import Facts, Printed, printed
+from pt_active.showing.printed import Facts, Printed, plain_rows, printed
 
-_MAX_PRINTED = 15  # If there are more pairs, only those that are not settled are printed, up to this number
+_FEW = 3  # With more rankers, the table of all is shown rather than pairs
+_ANY = 1e300  # A margin within which every value is known, so that nothing is foreseen for single rankers
 _MAX_NAMED = 3  # If a remark is on more pairs, only so many are named
 
 
@@ -30,10 +34,29 @@ class PairStatus(Printed):
         pairs: The status of each pair. All verdicts hold together with probability ``confidence``, at all looks, and so
             do all intervals. The e-values are adjusted for the number of pairs.
         confidence: Level of all pairs together.
+        alone: The status of each ranker, at a level of its own; none for three rankers.
     """
 
     pairs: tuple[Status, ...]
     confidence: float
+    alone: tuple[Status, ...] = ()
+
+    @property
+    def boards(self) -> list[Board]:
+        """The tables of all rankers for the queries that are meant and for the others; none before there are values."""
+        if not self.alone or np.isnan([each.value for each in self.alone]).any():
+            return []
+        both = (self.alone, self.pairs), (_others(self.alone), _others(self.pairs))
+        return [_board(alone, pairs) for alone, pairs in both if alone]
+
+    @property
+    def headline(self) -> str:
+        """Which rankers may be the best, and what that promises, in one sentence; empty without a table."""
+        if not self.boards:
+            return ""
+        promised = [each.guarantee for each in self.pairs]
+        least = next((each for each in promised if each != EXACT), EXACT)
+        return f"{self.boards[0].sentence(self.pairs[0].measure)}; {misses(least, 1 - self.confidence)}"
 
     @property
     def settled(self) -> int:
@@ -79,7 +102,9 @@ class PairStatus(Printed):
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON."""
         pairs = [each.to_dict() for each in self.pairs]
-        return {"pairs": pairs, "confidence": self.confidence, "answer": self.answer, "advice": self.advice}
+        said = {"pairs": pairs, "confidence": self.confidence, "answer": self.answer, "advice": self.advice}
+        ranked = {"headline": self.headline, "rankers": plain_rows(self.boards[0].frame())} if self.boards else {}
+        return said | ranked
 
     @property
     def _notes(self) -> list[str]:
@@ -100,10 +125,13 @@ class PairStatus(Printed):
         return notes
 
     def __str__(self) -> str:
-        state = self.pairs[0]
-        shown = [each for each in self.pairs if not each.resolved] if len(self.pairs) > _MAX_PRINTED else self.pairs
-        width = max(len(each.what) for each in self.pairs)
-        facts: Facts = [("pair", f"{each.what:{width}}  {_in_words(each)}") for each in list(shown)[:_MAX_PRINTED]]
+        state, boards, width = self.pairs[0], self.boards, max(len(each.what) for each in self.pairs)
+        held = f"valid {state.valid}, for {state.population}"
+        head = f"{state.measure}: all pairs together, {self.confidence:.0%}, {held}"
+        facts: Facts = [("pair", f"{each.what:{width}}  {_in_words(each)}") for each in self.pairs if not self.alone]
+        if boards:
+            head = "\n  ".join([self.headline, *board_lines(boards)])
+            facts.append(("valid", state.valid))
         facts.append(("judged", state.progress))
         facts += state.gap_facts
         if state.unknown.number:
@@ -111,9 +139,19 @@ class PairStatus(Printed):
         cautions = dict.fromkeys(filter(None, (state.refusal, state.unknown.caution)))
         facts += [("note", note) for note in (*self._notes, *cautions)]
         facts += [("answer", self.answer), ("next", self.advice)]
-        held = f"valid {state.valid}, for {state.population}"
-        head = f"{state.measure}: all pairs together, {self.confidence:.0%}, {held}"
         return printed(head, facts)
+
+
+def _others(states: Sequence[Status]) -> list[Status]:
+    """The states for the other queries, as far as they are known."""
+    return [each.beside for each in states if each.beside is not None]
+
+
+def _board(alone: Sequence[Status], pairs: Sequence[Status]) -> Board:
+    """The table of rankers, best first, by the verdicts on all their pairs."""
+    ranked = sorted(alone, key=lambda each: -each.value)
+    rows = [(each.first, each.value, each.low, each.high) for each in ranked]
+    return Board.of(rows, [(str(each.first), str(each.second), each.winner) for each in pairs], ranked[0].population)
 
 
 def _in_words(state: Status) -> str:
@@ -140,6 +178,10 @@ def pair_status(
         if given:
             raise ValueError(f"{asked}= is for one pair: pass first= and second=")
     labels = read_labels(tables, qrels, records, question.missing)
-    several = list(combinations(range(len(tables.pool.names)), 2))
+    number = len(tables.pool.names)
+    several = list(combinations(range(number), 2))
     questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
-    return PairStatus(tuple(states(tables, labels.label, questions, records, labels.known)), question.confidence)
+    singles = [replace(question, pair=(s,), margin=_ANY) for s in range(number) if number > _FEW]
+    both = [states(tables, labels.label, each, records, labels.known) if each else [] for each in (questions, singles)]
+    pairs, alone = map(tuple, both)
+    return PairStatus(pairs, question.confidence, alone)

@@ -134,14 +134,9 @@ class Ranking(Charted):
     @cached_property
     def board(self) -> Board:
         """The table of all rankers, with the claims that the tests allow."""
-        better = np.zeros((len(self.names), len(self.names)), dtype=bool)
-        place = {name: s for s, name in enumerate(self.names)}
-        for each, winner in zip(self.comparisons, self.winners, strict=True):
-            if winner is not None:
-                better[place[winner], place[each.second if winner == each.first else each.first]] = True
-        values = np.array([each.value for each in self.estimates])
-        ends = np.array([each.confidence_interval() for each in self.estimates])
-        return Board(self.names, values, ends, better, np.array(self.best), self.population)
+        rows = [(each.name, each.value, *each.confidence_interval()) for each in self.estimates]
+        tests = ((each.first, each.second, winner) for each, winner in zip(self.comparisons, self.winners, strict=True))
+        return Board.of(rows, tests, self.population, np.array(self.best))
 
     @property
     def boards(self) -> list[Board]:

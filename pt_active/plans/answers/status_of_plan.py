@@ -103,7 +103,7 @@ def states(
         return [_both(sample, each, point, about, _by_looks(sample, each, records)) for each, point in pairs]
     proofs = [sample.proof(each.contrast, each.level) for each in questions]
     verdicts: list[Verdict | None] = [None] * len(proofs)
-    if others and asked.queries == THESE:
+    if others and asked.compared and asked.queries == THESE:
         verdicts = [*pair_verdicts(proofs, 1 - asked.confidence)]
     found = zip(pairs, proofs, verdicts, strict=True)
     return [

@@ -197,7 +197,7 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(of_five):
     assert head.meaning.startswith(f"{sum(w is not None for w in ranking.winners)} of 10 pairs of rankers can be told")
     for row in ranking.to_frame().itertuples():
         ranks = f"{row.rank_low}–{row.rank_high}" if row.rank_low < row.rank_high else f"{row.rank_low}"
-        cells = {"ranker": row.name, "rank": ranks, "best": "may be" if row.best else "", "group": row.groups}
+        cells = {"ranker": row.name, "rank": ranks, "best": "maybe" if row.best else "", "group": row.groups}
         cell = ".*".join(f'<td data-name="{name}">{text}</td>' for name, text in cells.items())
         assert re.search(cell, page)
     assert page.index("<table") < page.index("<svg")

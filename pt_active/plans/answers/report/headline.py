@@ -127,10 +127,10 @@ def _for_others(result: Result, status: Status | None) -> Facts:
     other = result.beside
     if other is None or other.population is None:
         return []
-    pairs = for_others(result, status)
     if isinstance(other, Ranking):
         said = f"{other.answer}."
     elif isinstance(result, Comparison):
+        pairs = for_others(result, status)
         settled = bool(pairs[0].winner or pairs[0].certain)
         said = f"{pairs[0].verdict if settled else 'Not settled'}. {_meant(pairs[0])}"
     elif status is not None and status.beside is not None:
