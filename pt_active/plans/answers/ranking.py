@@ -314,5 +314,5 @@ def _tested(ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], h
 
 def _one_sided(difference: np.ndarray, error: np.ndarray, pvalues: np.ndarray) -> np.ndarray:
     """p-values of positive differences from two-sided ones; 1 of what is known to be equal."""
-    known = np.where((difference == 0) & (error == 0), 2.0, pvalues)
+    known = np.where((pvalues == 1) & (error == 0), 2.0, pvalues)
     return np.where(difference >= 0, known / 2, 1 - known / 2)
