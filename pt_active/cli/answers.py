@@ -120,9 +120,7 @@ def _at_the_end(
         return content, str(estimate), f"says {_in_short(estimate)}"
     if len(plan.rankers) > 2 and asked.pair == Asked().pair:
         ranking = plan.rank(labels, **how)
-        apart = sum(winner is not None for winner in ranking.winners)
-        short = f"tells {apart} of {how_many('pair', len(ranking.comparisons))} apart"
-        return content | {"result": ranking.to_dict()}, str(ranking), short
+        return content | {"result": ranking.to_dict()}, str(ranking), f"says that {ranking.answer}"
     result = plan.compare(labels, **how, **asked.pair)
     wide = max(map(len, estimates))
     lines = [str(result), *(f"  {name:{wide}}  {_in_short(each)}" for name, each in estimates.items())]

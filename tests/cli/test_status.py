@@ -136,7 +136,7 @@ def test_labels_come_in_bit_by_bit(judged):
 
 
 def test_many_rankers_are_ranked(files):
-    """A look at the end counts the pairs that it tells apart, which are fewer than each pair's own look would."""
+    """A look at the end tells fewer pairs apart than looks at each pair would; all begin with the table of rankers."""
     runs = []
     for number in range(6):
         write(files / f"r{number}.run", run_lines(QUERIES, seed=number))
@@ -146,12 +146,17 @@ def test_many_rankers_are_ranked(files):
     ranking = Plan.load("plan").rank(pd.read_csv("plan.csv")[["qid", "docno", "label"]])
     apart = sum(winner is not None for winner in ranking.winners)
     assert apart < sum(each.winner is not None for each in ranking.comparisons)
-    said = f"a single look at the end tells {apart} of 15 pairs apart; --looks end prints it in full.\n"
-    assert said in run("status", "plan", "plan.csv")
+    shown, found = run("status", "plan", "plan.csv"), data("status", "plan", "plan.csv")
+    assert f"a single look at the end says that {ranking.answer}; --looks end prints it in full.\n" in shown
+    assert shown.startswith(f"{found['headline']}\n")
+    assert re.match(
+        r" +these \d+ queries +queries like them\n  ranker +value +interval +rank +best", shown[shown.index("\n") + 1 :]
+    )
+    assert "−" not in shown.partition("  judged ")[0]
     end = run("status", "plan", "plan.csv", "--looks", "end")
-    assert end.startswith("DCG@5 of 6 rankers, best first (regression)\n")
-    found = data("status", "plan", "plan.csv")
+    assert end.startswith(f"{ranking.headline}\n")
     assert len(found["pairs"]) == len(found["result"]["pairs"]) == 15
+    assert len(found["rankers"]) == 6
     names = sorted(row["name"] for row in found["result"]["rankers"])
     assert names == sorted(found["estimates"]) == [f"r{number}" for number in range(6)]
     whole = data("status", "plan", "plan.csv", "--looks", "end")

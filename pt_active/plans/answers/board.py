@@ -15,7 +15,7 @@ from pt_active.inference.significance import indistinct_groups
 from pt_active.plans.answers.basis import QueriesMeant
 from pt_active.plans.answers.promises import EXACT, HOLDS
 from pt_active.showing.printed import listed
-from pt_active.showing.rounding import with_interval
+from pt_active.showing.rounding import from_to, with_interval
 
 _MAX_PRINTED = 20  # Rankers that are printed, at most
 _MAX_LETTERS = 26  # If there are more groups, they are not shown
@@ -114,7 +114,7 @@ class Board:
 def board_lines(boards: Sequence[Board], what: str = "ranker") -> list[str]:
     """The lines of a table: rankers, values, and below the queries that they hold for intervals and claims."""
     names, values = boards[0].names, boards[0].values
-    parts = [{what: [*names], "value": [f"{value:.4f}" for value in values]}]
+    parts = [{what: [*names], "value": ["–" if np.isnan(value) else f"{value:.4f}" for value in values]}]
     for board in boards:
         ends = [f"[{low:.4f}, {high:.4f}]" if np.isfinite(low) else "no interval" for low, high in board.ends]
         parts.append({"interval": ends} | board.claims)
@@ -132,7 +132,8 @@ def board_table(boards: Sequence[Board], measure: str) -> pd.DataFrame:
     """The table of a page: rankers, values with their intervals, and claims for both kinds of queries."""
     shown, *others = boards
     rows = zip(shown.values, *shown.ends.T, strict=True)
-    columns = {"ranker": list(shown.names), measure: [with_interval(*row) for row in rows], **shown.claims}
+    cells = [from_to(low, high) if np.isnan(value) else with_interval(value, low, high) for value, low, high in rows]
+    columns = {"ranker": list(shown.names), measure: cells, **shown.claims}
     for other in others:
         label = "" if other.population is None else other.population.label
         columns |= {f"{name}, {label}": cells for name, cells in other.claims.items()}

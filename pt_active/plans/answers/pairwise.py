@@ -43,9 +43,7 @@ class PairStatus(Printed):
 
     @property
     def boards(self) -> list[Board]:
-        """The tables of all rankers for the queries that are meant and for the others; none before there are values."""
-        if not self.alone or np.isnan([each.value for each in self.alone]).any():
-            return []
+        """The tables of all rankers for the queries that are meant and for the others; none of three rankers."""
         both = (self.alone, self.pairs), (_others(self.alone), _others(self.pairs))
         return [_board(alone, pairs) for alone, pairs in both if alone]
 
@@ -149,9 +147,10 @@ def _others(states: Sequence[Status]) -> list[Status]:
 
 def _board(alone: Sequence[Status], pairs: Sequence[Status]) -> Board:
     """The table of rankers, best first, by the verdicts on all their pairs."""
-    ranked = sorted(alone, key=lambda each: -each.value)
+    middle = [each.value if np.isfinite(each.value) else (each.low + each.high) / 2 for each in alone]
+    ranked = [alone[s] for s in np.argsort(-np.array(middle), kind="stable")]
     rows = [(each.first, each.value, each.low, each.high) for each in ranked]
-    return Board.of(rows, [(str(each.first), str(each.second), each.winner) for each in pairs], ranked[0].population)
+    return Board.of(rows, [(each.first, str(each.second), each.winner) for each in pairs], alone[0].population)
 
 
 def _in_words(state: Status) -> str:

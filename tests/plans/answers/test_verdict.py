@@ -13,6 +13,7 @@ from pt_active import DCG, Plan
 from pt_active.inference.stopping.bets import Stakes, interval
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.status import Status
+from pt_active.showing.printed import plain_rows
 
 QUERIES = 40
 LEVELS: dict[str, dict[str, Any]] = {
@@ -199,3 +200,35 @@ def test_all_pairs_together_prove_less_than_each_alone(trio, judged):
     # By Holm, evidence on a direction is divided by 6 for the strongest one, by 5 for the next, …; alone, by 2.
     alone, together = np.array(sorted(evidence, reverse=True)).T
     assert together == pytest.approx(np.minimum.accumulate(alone * [2 / 6, 2 / 5, 2 / 4]), rel=1e-9)
+
+
+@pytest.mark.parametrize("queries", ["these", "new"])
+@BOTH
+def test_four_rankers_are_a_table_whose_claims_are_the_verdicts(pool, labels, level: str, queries: str) -> None:
+    names = ("good", "bad", "same", "twin")
+    plan = planned(pool, level, *names, budget={"query": 400, "document": 150}[level])
+    before = plan.status(labels.head(0), queries=queries)
+    assert before.headline.startswith("4 of 4 rankers may be the best by DCG@10 for ")
+    assert np.isnan(before.boards[0].values).all()
+    assert str(before).count("–") >= 4
+    status = plan.status(ordered(plan, labels), queries=queries)
+    board, other = status.boards
+    assert (board.population.name, {board.population.name, other.population.name}) == (queries, {"these", "new"})
+    for found in (board, other):
+        of_them = [each if each.population.name == found.population.name else each.beside for each in status.pairs]
+        won = {(each.winner, each.second if each.winner == each.first else each.first) for each in of_them}
+        claimed = {(found.names[a], found.names[b]) for a, b in np.argwhere(found.better)}
+        assert claimed == {pair for pair in won if pair[0] is not None}
+        frame = found.frame().set_index("name")
+        assert frame["best"].to_dict() == {name: name not in {worse for _, worse in claimed} for name in names}
+        assert frame["rank_low"].to_dict() == {name: 1 + sum(b == name for _, b in claimed) for name in names}
+    assert ("good", "bad") in {
+        (board.names[a], board.names[b]) for a, b in np.argwhere(board.better)
+    } or queries == "new"
+    estimates = plan.estimate(ordered(plan, labels))
+    assert board.values.tolist() == sorted((each.value for each in estimates.values()), reverse=True)
+    assert (board.ends[:, 0] < board.values).all()
+    assert (board.values < board.ends[:, 1]).all()
+    assert str(status).startswith(f"{status.headline}\n")
+    assert "  pair " not in str(status)
+    assert status.to_dict()["rankers"] == plain_rows(board.frame())

@@ -1,0 +1,133 @@
+"""What a leaderboard claims of all runs of a track at once: do ranks and the best hold, and how much do they say?
+
+    python examples/reproduce/leaderboard.py FOLDER [--budget 1083] [--repetitions 100] [--evidence FOLDER]
+
+FOLDER is that of `tracks.py`. A plan of documents for nDCG@10 is drawn again and again, and its labels are those of the
+track, whose scores from all labels are the truth. *as submitted*: all runs. *exchanged*: every third of them, whose
+rankings are dealt out anew in each topic, so that all are nearly equally good.
+
+``ranks hold`` is the share of samples in which the rank intervals of all runs hold the true ranks (equal runs have any
+order), ``best holds`` that in which a best run is among those that may be it. ``may be best`` is how many these are,
+``width`` how many ranks an interval has on average, ``by Holm`` the same by Holm's test of all pairs, ``new`` for
+queries like those of the track. ``too good`` is the mean error of the value of the run that seems best, ``left``
+without what the ranking says is luck. ``seconds`` are those of CPU for one sample.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from evidence import markdown, parser_with, publish
+from leagues import add_keep, kept, with_error
+from tqdm import tqdm
+from tracks import Track, read_track, redrawn, true_scores
+
+from pt_active import Plan
+from pt_active.inference.leaderboard import rank_intervals
+from pt_active.inference.significance import corrected_pvalues
+from pt_active.inference.ties import places
+from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.judged_documents import judged_documents
+from pt_active.plans.answers.ranking import Ranking, rank_judged
+
+MEASURE, LEVEL = "nDCG@10", 0.05
+TABLES = ("leaderboard",)
+
+
+def some_runs(track: Track, step: int, exchanged: bool = False) -> Track:
+    """Each ``step``-th run; with rankings that are dealt out anew in each topic if they are exchanged."""
+    ranks = [column for column in track.pool.columns if column.startswith("rank_")]
+    pool = track.pool.drop(columns=[each for number, each in enumerate(ranks) if number % step])
+    if exchanged:
+        rng, kept = np.random.default_rng(0), ranks[::step]
+        for _, rows in pool.groupby("qid").groups.items():
+            pool.loc[rows, kept] = pool.loc[rows, rng.permutation(kept)].to_numpy()
+    return Track(pool, track.qrels)
+
+
+def width(first: np.ndarray, last: np.ndarray) -> float:
+    """How many ranks an interval has on average."""
+    return float((last - first + 1).mean())
+
+
+def width_by_holm(ranking: Ranking) -> float:
+    """The same if Holm's test made the claims."""
+    pvalues = np.array([each.pvalue for each in ranking.comparisons])
+    better = np.zeros((len(ranking.names), len(ranking.names)), dtype=bool)
+    sure = corrected_pvalues(pvalues, LEVEL, "holm")[0]
+    for (a, b), each, told in zip(combinations(range(len(better)), 2), ranking.comparisons, sure, strict=True):
+        better[(a, b) if each.better == each.first else (b, a)] = told
+    return width(*rank_intervals(better))
+
+
+def of_sample(ranking: Ranking, truth: dict[str, float]) -> dict[str, float]:
+    """What one ranking claims, and whether it is right."""
+    first, last = ranking.to_frame()[["rank_low", "rank_high"]].to_numpy().T
+    true = np.array([truth[name] for name in ranking.names])
+    place = places(-true)
+    least, most = 1 + (place < place[:, None]).sum(axis=1), (place <= place[:, None]).sum(axis=1)
+    new = ranking.beside.to_frame()
+    error = ranking.estimates[0].value - true[0]
+    return {
+        "ranks hold": ((first <= least) & (most <= last)).all(),
+        "best holds": np.array(ranking.best)[place == 0].any(),
+        "may be best": sum(ranking.best),
+        "width": width(first, last),
+        "by Holm": width_by_holm(ranking),
+        "may be best, new": new["best"].sum(),
+        "width, new": width(new["rank_low"], new["rank_high"]),
+        "too good": error,
+        "left": error - ranking.luck,
+    }
+
+
+def row(name: str, track: Track, budget: int, repetitions: int) -> Iterator[dict[str, object]]:
+    """The means over the samples of one set of runs."""
+    plan = Plan.create(track.pool, None, MEASURE, level="document", budget=budget, seed=1)
+    tables, how, found = plan.tables, How(plan.measure, confidence=1 - LEVEL), []
+    truth = dict(zip(plan.rankers, true_scores(track, MEASURE), strict=True))
+    keys = pd.MultiIndex.from_frame(tables.pool.keys[["qid", "docno"]])
+    label = track.qrels.set_index(["qid", "docno"])["label"].reindex(keys).to_numpy()
+    begin, pool = time.process_time(), None
+    for seed in tqdm(range(repetitions), desc=name):
+        drawn = redrawn(plan, tables.rounds[0], seed)
+        judged = judged_documents(tables, [drawn], np.where(drawn.sample.drawn, label, -1), how)
+        pool = pool or judged.pool  # all samples share what it keeps
+        judged = replace(judged, pool=pool)
+        found.append(of_sample(rank_judged(judged, how), truth))
+    table, spent = pd.DataFrame(found).astype(float), time.process_time() - begin
+    shares = {each: with_error(table[each].mean(), repetitions) for each in ("ranks hold", "best holds")}
+    sizes = {each: f"{table[each].mean():.1f}" for each in table.columns[2:7]}
+    errors = {each: f"{table[each].mean():.4f} ± {table[each].sem():.4f}" for each in ("too good", "left")}
+    about = {"runs": f"{len(plan.rankers)}, {name}", "judgments": budget, "samples": repetitions}
+    yield about | shares | sizes | errors | {"seconds": f"{spent / repetitions:.1f}"}
+
+
+def main() -> None:
+    """Read the track, replay and print."""
+    parser = parser_with(__doc__, repetitions=100)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--budget", type=int, default=1083)
+    add_keep(parser)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    track = read_track(arguments.folder)
+    sets = {"exchanged": some_runs(track, 3, exchanged=True), "as submitted": track}
+    rows = []
+    for name, runs in sets.items():
+        about = arguments.budget, arguments.repetitions
+        rows += kept(arguments.keep, f"{name}, {about}", row(name, runs, *about))
+    text = markdown(pd.DataFrame(rows))
+    publish(text, arguments, *TABLES)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
