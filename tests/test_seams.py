@@ -83,17 +83,6 @@ def road(plan, labels, folder):
     return report.to_dict()
 
 
-def test_the_road_in_ten_lines_is_that_of_a_plan(pool, labels):
-    plan = of_queries(pool, budget=120, level="document")
-    qrels, text = wanted(plan, labels), Path(__file__).parents[1].joinpath("CONTRIBUTING.md").read_text("utf-8")
-    (lines,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    names: dict[str, Any] = {"plan": plan, "qrels": qrels}
-    exec(lines, names)
-    assert names["found"].difference == plan.compare(qrels).difference
-    status = plan.status(qrels)
-    assert (names["low"], names["high"]) == (status.low, status.high)
-
-
 class _HalvingGain(irm.Measure):
     """``Σ_i y_i / 2^i``."""
 
