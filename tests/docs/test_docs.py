@@ -217,6 +217,28 @@ def test_the_page_of_the_api_is_that_of_the_docstrings():
     assert {name.split(".")[0] for names in api.NAMES.values() for name in names.split()} >= set(pt_active.__all__)
 
 
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
+def test_the_road_of_a_label_ends_in_the_intervals_of_its_plan():
+    (lines,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)
+    names = {}
+    exec(lines, names)
+    plan, qrels, found = names["plan"], names["qrels"], names["found"]
+    compared, status = plan.compare(qrels), plan.status(qrels)
+    assert found.difference == compared.difference
+    assert found.confidence_interval() == compared.confidence_interval()
+    assert (names["low"], names["high"]) == (status.low, status.high)
+
+
+def test_the_road_names_files_that_exist():
+    named = set(re.findall(r"\b[a-z]+(?:/\w+)*/(?:\w+\.py)?", CONTRIBUTING.split("## Folders")[0]))
+    known = {f"{path.relative_to(ROOT / 'pt_active')}{'/' * path.is_dir()}" for path in (ROOT / "pt_active").rglob("*")}
+    others = {"tests/test_seams.py", "pt_active/pt_docs/", "report/", "report/report.py"}
+    assert len(named & known) > 20
+    assert named - known - others == set()
+
+
 def test_two_commands_of_the_readme_set_everything_up():
     blocks = dict(re.findall(r"^## ([^\n]+)\n+```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE))
     for heading, last in (("Try it", "pt-active demo"), ("Test it", "-m pytest")):
