@@ -99,17 +99,22 @@ def test_a_verdict_without_an_estimate_says_what_it_lacks(judged):
     assert "--so-far" not in said
 
 
-def test_what_is_judged_so_far_can_be_shown(judged):
-    status = data("status", "plan", "part.csv", "--margin", "20")
-    assert status["resolution"] == "within"
-    proposed = shlex.split(run("status", "plan", "part.csv", "--margin", "20").splitlines()[-1])
-    assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20 --out plan.html")
-    shown = run(*proposed[1:])
+def test_what_is_judged_so_far_can_be_shown_by_a_hint_with_the_options_and_the_project_file(judged):
+    keyed(confidence=0.9)
+    (judged / "pt-active.toml").rename("mine.toml")
+    pair = "--first b --second a"
+    asked = ("status", "plan", "part.csv", "--margin", "20", *pair.split(), "--project", "mine.toml")
+    status = data(*asked)
+    assert (status["resolution"], status["confidence"]) == ("within", 0.9)
+    proposed = run(*asked).splitlines()[-1].strip()
+    options = f"--so-far --margin 20 {pair} --out plan.html --project mine.toml"
+    assert proposed == f"pt-active report plan part.csv {options}"
+    shown = run(*shlex.split(proposed)[1:])
     page = (judged / "plan.html").read_text(encoding="utf-8")
     interval = f"[{status['low']:.4f}, {status['high']:.4f}]"
-    assert f"{interval} in DCG@5; wrong in at most 5% of campaigns, at any time, for any data" in shown
-    assert f"{interval}, 95%, valid at any time".replace("-", "−") in page
-    answer = '<p class="answer">a and b are equally good within ±20 on these 30 queries.</p>'
+    assert f"{interval} in DCG@5; wrong in at most 10% of campaigns, at any time, for any data" in shown
+    assert f"{interval}, 90%, valid at any time".replace("-", "−") in page
+    answer = '<p class="answer">b and a are equally good within ±20 on these 30 queries.</p>'
     assert answer in page.partition("<main>")[0]
     kept = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert kept["status"] == status
@@ -173,17 +178,6 @@ def test_one_ranker_is_estimated(files):
     assert list(data("status", "plan", "plan.csv")["estimates"]) == ["a"]
     with_margin = data("status", "plan", "plan.csv", "--margin", "1")
     assert with_margin["value"] == pytest.approx(with_margin["estimates"]["a"]["value"])
-
-
-def test_hints_keep_the_options_and_the_project_file(judged):
-    keyed(confidence=0.9)
-    (judged / "pt-active.toml").rename("mine.toml")
-    asked = ("--first", "b", "--second", "a")
-    said = run("status", "plan", "plan.csv", *asked, "--project", "mine.toml")
-    proposed = shlex.split(said.splitlines()[-1])
-    assert proposed[:4] == ["pt-active", "report", "plan", "plan.csv"]
-    assert " ".join(proposed).endswith("--first b --second a --out plan.html --project mine.toml")
-    assert data(*proposed[1:])["status"]["confidence"] == 0.9
 
 
 def test_labels_that_were_not_drawn_are_one_warning_and_quiet_leaves_results_and_errors(judged):
