@@ -21,20 +21,14 @@ from pt_active.sampling.sample import Sample
 SCORES = Path(__file__).parents[3] / "shared" / "data" / "answers" / "gpqa_diamond_scores.csv"
 
 
-def population_of(values: np.ndarray, model: np.ndarray, cost: np.ndarray) -> Population:
-    """One system with a value, an expected value and a cost for each query."""
-    m = len(values)
-    moments = Moments(model[:, None], np.ones((m, 1, 1)))
-    return Population(values[:, None], moments, moments, cost, np.full(m, 1 / m), np.ones(m, dtype=np.int64))
-
-
 @pytest.mark.slow
 def test_ppi_of_many_samples_is_that_of_each(script):
     """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
     rng = np.random.default_rng(3)
     values, noise = rng.normal(size=(2, 30))
     model = values + noise
-    population = population_of(values, model, np.ones(30))
+    moments, ones = Moments(model[:, None], np.ones((30, 1, 1))), np.ones(30)
+    population = Population(values[:, None], moments, moments, ones, ones / 30, ones.astype(np.int64))
     rows = rng.random((20, 30)).argsort(axis=1)[:, :9]
     sample = Sample(rows, np.ones_like(rows), np.full(rows.shape, 9 / 30))
     for row, found in zip(rows, script("small_samples").ppi(sample, population), strict=True):
@@ -44,6 +38,7 @@ def test_ppi_of_many_samples_is_that_of_each(script):
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
 
 
+@pytest.mark.slow
 def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch):
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)

@@ -41,8 +41,8 @@ ARTIFACTS = ("plan", "plan-replaced", "plan-documents", "plan-rounds", "audit", 
         ("disks", 7, 7, [QUICK]),
         ("races", 7, 0, [QUICK]),
         ("store-kills", 4, 0, []),
-        ("flips", 90, 43, []),
-        ("store-flips", 100, 21, []),
+        ("flips", 60, 30, []),
+        ("store-flips", 80, 16, []),
     ],
 )
 def test_nothing_is_lost_or_left_or_changed_in_silence(tmp_path: Path, kind, number, refused, only) -> None:
