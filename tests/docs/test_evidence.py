@@ -76,21 +76,3 @@ def test_the_simulator_holds_the_numbers_of_its_tables(script):
     pages = script("pages")
     text = pages.SIMULATOR.read_text("utf-8")
     assert pages.embedded(text) == text, "python examples/reproduce/pages.py puts the tables into the page"
-
-
-def test_a_page_may_show_rows_and_columns(script, tmp_path):
-    evidence, pages = script("evidence"), script("pages")
-    text = "**one**: said.\n\n| | x | y |\n| --- | --- | --- |\n| a | 0.1 ± 0.2 | 3 (4) |\n| b | – | **5** (6) |"
-    ((table, note),) = evidence.tables_of(f"### Title\n\n{text}\n\n{text.replace('one', 'two')}")
-    assert note == "### Title one: said. two: said."
-    evidence.write(tmp_path / "name.csv", table, {"command": "python x.py", "note": note})
-    header, kept = evidence.read(tmp_path / "name.csv")
-    assert header == {"command": "python x.py", "note": note}
-    assert list(kept) == ["part", "cell", "x", "x ±", "y", "y ()"]
-    asked = "name | rows: part=two; cell=a or b | columns: cell => who; x; y"
-    assert pages.shown(asked, tmp_path).splitlines()[2:] == ["| a | 0.1 ± 0.2 | 3 (4) |", "| b | – | 5 (6) |"]
-    page = f"before\n<!-- evidence: {asked} -->\nold\n<!-- evidence: end -->\nafter"
-    assert pages.rendered(pages.rendered(page, tmp_path), tmp_path) == pages.rendered(page, tmp_path)
-    for wrong in ("name | rows: part=three", "name | columns: z"):
-        with pytest.raises(ValueError, match="name.csv has no"):
-            pages.shown(wrong, tmp_path)

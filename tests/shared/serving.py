@@ -48,25 +48,25 @@ class Clock:
         return self.now
 
 
-def site_of(plan: Plan, folder: Path, judges: tuple[str, ...] = ("ann", "ben"), **how: Any) -> Site:
-    """A site on a plan, with a clock that stands still unless the test moves it.
-
-    Args:
-        plan: The plan.
-        folder: A folder for the store and for extended plans.
-        judges: Their names.
-        **how: ``texts, grade_names, guideline, margin``, and arguments of `JudgingOrder.of`.
-    """
-    texts, names, guideline = how.pop("texts", None), how.pop("grade_names", None), how.pop("guideline", None)
-    margin = how.pop("margin", None)
+def site_of(
+    plan: Plan,
+    folder: Path,
+    judges: tuple[str, ...] = ("ann", "ben"),
+    *,
+    texts: pd.DataFrame | None = None,
+    grade_names: str | None = None,
+    guideline: Path | None = None,
+    margin: float | None = None,
+    **how: Any,
+) -> Site:
+    """A site on a plan whose clock stands still unless the test moves it; the rest is for `JudgingOrder.of`."""
     store = Store(folder / "plan.sqlite", plan.id)
     for name in (ORGANISER, *judges):
         store.token(name)
-    work = JudgingOrder.of(plan, texts, **how)
-    campaign = Campaign(plan, work, store, GradeNames.parsed(names), clock=Clock())
-    organiser = Organiser(
-        campaign, folder / "plan", partial(JudgingOrder.of, **how), texts, {"margin": margin}, patience=600
-    )
+    work, names = JudgingOrder.of(plan, texts, **how), GradeNames.parsed(grade_names)
+    campaign = Campaign(plan, work, store, names, clock=Clock())
+    order = partial(JudgingOrder.of, **how)
+    organiser = Organiser(campaign, folder / "plan", order, texts, {"margin": margin}, patience=600)
     return Site(campaign, organiser, "" if guideline is None else guideline_html(guideline))
 
 
