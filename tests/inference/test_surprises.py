@@ -205,6 +205,8 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
     level = np.where(drawn, classes.level(LABEL), -1)
     shift, part = recalibration(classes, level, np.arange(2)), replace(pool, ranks=pool.ranks[used])
 
+    deviation = np.zeros(8)
+
     def mixed(share, likelihoods, parts):
         single = share * likelihoods[1] / ((1 - share) * likelihoods[0] + share * likelihoods[1])
         return (1 - single) * parts[0] + single * parts[1]
@@ -218,6 +220,7 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
                 effect = mixed(share, likelihoods, [each.effect[z] for each in both]) @ contrast[used]
                 likely = mixed(share, likelihoods, [each.likely[z] for each in both])
                 value += (1 / chance[place] - 1) * (effect[level[place]] - likely @ effect)
+                deviation[place] = np.sqrt(likely @ (effect - likely @ effect) ** 2)
             values.append(value)
         return np.array(values)
 
@@ -231,12 +234,13 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
         by_spread.append((likelihood, kinds, shares))
     place = int(np.argmax([likelihood for likelihood, *_ in by_spread]))
     likelihood_of_best, kinds, shares = by_spread[place]
-    best = corrected(kinds, shares.best)
+    best, spread = corrected(kinds, shares.best), deviation.copy()
     expected = [corrected(kinds, share) for share in (shares.fewest, shares.most)]
     for less, kinds, shares in (by_spread[other] for other in (place - 1, place + 1) if 0 <= other < 3):
         far = min(1.0, np.sqrt(1.92 / max(likelihood_of_best - less, 1e-9))) if place == 1 else 1.0
         expected.append(best + far * (corrected(kinds, shares.best) - best))
     np.testing.assert_allclose(found.value, best, atol=1e-7)
+    np.testing.assert_allclose(found.spread, spread, atol=1e-7)
     np.testing.assert_allclose(found.others, expected, atol=1e-7)
 
 
