@@ -138,10 +138,9 @@ def random_documents() -> Callable[..., tuple[DocumentPool, Variables, np.ndarra
     return make
 
 
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+@pytest.fixture(scope="session")
+def script() -> Callable[[str], ModuleType]:
     """Imports a script of the reproductions by its name."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples" / "reproduce"))
     return importlib.import_module
 
 
