@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 from pt_active.inference.documents import cautious_variance, document_estimate
-from pt_active.inference.surprises import recalibration, single_shares, surprises
+from pt_active.inference.surprises import misfit, recalibration, single_shares, surprises
 from pt_active.relevance import _class_kernels as kernels
 from pt_active.relevance.classes import LENIENCY, SLOPE, TILT
 from pt_active.relevance.measures import parse_measure
@@ -256,6 +256,30 @@ def test_shares_are_those_of_the_likelihood(advantage):
     assert low <= best <= high
     assert np.log(1 - best + best * np.exp(advantage)).sum() == pytest.approx(most, abs=1e-9)
     assert most >= log.max() - 0.01
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_misfit_is_studentised_by_the_moments_of_all_labels(share: float) -> None:
+    """Of three labels in each query: independent given a class, or that of one document drawn by its odds."""
+    pool = pool_of("AP")
+    classes = drawing.in_classes(pool, BELIEFS)
+    classes = replace(classes, known=np.where(np.arange(8) % 4 < 3, classes.level(LABEL), -1))
+    every, odds = np.array(list(product([0, 1], repeat=3))), np.exp(classes.logits[:, 0])
+    (shifts,), (logs,) = classes.classes
+    off, moments = [], []
+    for start in INDPTR[:2]:
+        here = np.arange(start, start + 3)
+        usual = class_chances_of(classes, here, shifts)[:, np.arange(3), every].prod(axis=2)
+        single = np.where(every.sum(axis=1) == 1, every @ odds[here], 0) / odds[start : start + 4].sum()
+        single[0] = 1 - single.sum()
+        chance, number = (1 - share) * np.exp(logs) @ usual + share * single, every.sum(axis=1)
+        off.append((classes.known[here] > 0).sum() - chance @ number)
+        moments.append([chance @ (number - chance @ number) ** power for power in (2, 3, 4)])
+    two, three, four = np.sum(moments, axis=0)
+    slope = three / two
+    variance = four - sum(each[0] ** 2 for each in moments) - slope * three
+    expected = (np.square(off).sum() - two - slope * np.sum(off)) / np.sqrt(1 + variance)
+    assert misfit(classes, share) == pytest.approx(expected, rel=1e-9)
 
 
 def test_many_rankers_have_the_classes_of_all_and_differences_of_their_values():

@@ -188,9 +188,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(demo, g
     assert pilot.of_documents("successive", "regression", gain) == pytest.approx(above / below, rel=1e-9)
 
 
-def test_labels_of_documents_show_their_variance_over_the_promised_one(
-    demo, graded: pd.DataFrame
-) -> None:
+def test_labels_of_documents_show_their_variance_over_the_promised_one(demo, graded: pd.DataFrame) -> None:
     """``Σ g (1/ψ − 1)`` by hand."""
     plan = Plan.create(graded, None, DCG @ 10, budget=300, design="depth", level="document", seed=2)
     qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
