@@ -283,7 +283,7 @@ cascade steps: each from the beginning [test_document_design]
     before[s] = after => before[s] = before[s]
 extended plans: to the new budget alone [test_extension]
     budget, prices = made.limit + more, => budget, prices = more,
-extended depths: numbers of queries are drawn afresh [test_extension]
+extended depths: numbers of queries are drawn afresh [test_two_phase]
     np.where(chance <= before.priority, chance, 0.0) => 0.0
 cut order: labels after the gap count [test_extension]
     np.logical_and.accumulate(has_label[self.order]).sum() => has_label[self.order].sum()
