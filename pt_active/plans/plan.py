@@ -167,10 +167,10 @@ class Plan(Kept[PlanTables]):
                 choice = level_chosen(forecast, budget, defensive, weights)
             level = choice.level
         if level == "document":
-            graded, plan_of = forecast.graded, plan_of_documents
-            usual_design, usual_defensive = graded.usual_drawing, usual_variance(graded.seen.form)
+            plan_of, usual_design = plan_of_documents, forecast.graded.usual_drawing
+            usual_defensive = usual_variance(forecast.graded.seen.form)
         else:
-            graded, plan_of, usual_design = None, plan_of_queries, DESIGN
+            plan_of, usual_design = plan_of_queries, DESIGN
             number_of_draws = draws or (budget or np.inf) / float(arrays.query_weight @ arrays.query_cost)
             usual_defensive = defensive_share(number_of_draws)
         arguments = PlanArguments(
@@ -188,7 +188,7 @@ class Plan(Kept[PlanTables]):
             pairs=listed_weights(weights, arrays.names),
         )
         with working("drawing"):
-            tables = plan_of(PlanSource(arrays, measure, frame, topics, choice, graded), arguments)
+            tables = plan_of(PlanSource(arrays, measure, frame, topics, choice), arguments)
         if texts is not None:
             tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
         return cls._of(tables)
@@ -603,18 +603,16 @@ class Plan(Kept[PlanTables]):
         traffic = traffic_told(pool.queries, pool.query_weight)
         opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
         rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
-        lines = [
-            f"Plan for {tables.named()} of {rankers}",
-            f"judge     {documents} of {queries} ({kind})",
-            f"cost      {made.spent:.6g} of {made.pool_cost:.6g}{unit} for {whole}{traffic}{opening}",
-        ]
         seen = np.isfinite(pool.document_cost)
-        if drawn and (useless := int((seen & (drawn.sample.design.inclusion == 0)).sum())):
-            lines.append(f"saved     {useless} of {how_many('document', int(seen.sum()))} cannot change the result")
-        if cut:
-            lines.append(f"cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged")
-        if made.choice and not (made.census or cut or made.extended):
-            lines.append(f"chosen    {made.choice}")
-        if self.caution:
-            lines.append(f"caution   {self.caution}")
-        return visible("\n  ".join(lines))
+        useless = int((seen & (drawn.sample.design.inclusion == 0)).sum()) if drawn else 0
+        saved = f"{useless} of {how_many('document', int(seen.sum()))} cannot change the result"
+        facts = {
+            "judge": f"{documents} of {queries} ({kind})",
+            "cost": f"{made.spent:.6g} of {made.pool_cost:.6g}{unit} for {whole}{traffic}{opening}",
+            "saved": useless and saved,
+            "cut": cut and f"to the first {cut.to} of {cut.of} {cut.unit}, which are judged",
+            "chosen": None if made.census or cut or made.extended else made.choice,
+            "caution": self.caution,
+        }
+        lines = [f"{name:10}{fact}" for name, fact in facts.items() if fact]
+        return visible("\n  ".join([f"Plan for {tables.named()} of {rankers}", *lines]))

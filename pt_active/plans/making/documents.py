@@ -74,7 +74,7 @@ def plan_of_documents(source: PlanSource, arguments: PlanArguments) -> PlanTable
     if arguments.replace:
         raise ValueError('a document is judged once: replace=True does not go with level="document"')
     pool, budget = source.pool, float(arguments.budget)
-    graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
+    graded = graded_pool(pool, source.measure, arguments.per_query)
     seed = arguments.seed, pool.believed("document")
     rng = np.random.default_rng(seed)
     clock = clocks(seed, pool.qids[pool.query_of_document], pool.docno)

@@ -20,7 +20,6 @@ from pandas.core.util.hashing import combine_hash_arrays  # type: ignore[attr-de
 
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.digits import GRADE_BITS, rounded
-from pt_active.sampling.pools import GradedPool
 
 FORMAT_VERSION = 9
 """Version of the files on disk; what is kept in another one is refused, so that it is not misread."""
@@ -173,7 +172,6 @@ class PlanSource(NamedTuple):
     frame: pd.DataFrame  # the graded frame of the pool
     topics: pd.DataFrame | None
     choice: LevelChoice | None = None  # why documents or whole queries are sampled; None if that was not left open
-    graded: GradedPool | None = None  # the pool as documents are drawn from it, if it was needed before
 
 
 def digest(source: str | Path | pd.DataFrame) -> str:
