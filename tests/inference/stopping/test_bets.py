@@ -229,8 +229,6 @@ def test_holm_rejects_what_the_tests_of_all_sets_reject(values):
 
 # --- labels that are not there, although later ones are: nothing is proved that all labels would not prove ------------
 
-FEW = Stakes(np.array([0.1, 0.6, 3.0]), np.array([0.4, 0.4, 0.2]))
-
 
 def population(seed):
     rng = np.random.default_rng(seed)
@@ -271,14 +269,14 @@ def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, 
     contribution = units.low + share * (units.high - units.low)
     some, ends = lacking(units, contribution, gone, narrow, number)
     inside = np.clip(units.mean[gone], *ends), rng.uniform(*np.sort(ends, axis=0))
-    low, high = interval(some, FEW, 0.3)
+    low, high = interval(some, STAKES, 0.3)
     for labels in product(*zip(*ends, *inside, strict=True)):
         full, total = completed(units, contribution, gone, labels, number)
         for known, whole in ((some, full), (some.mirrored, full.mirrored)):
-            assert (log_capital(known, FEW, truth) <= log_capital(whole, FEW, truth) + 1e-6).all()
-        if any(excluded(side, FEW, r, 0.15) >= 0 for side, r in ((full, total), (full.mirrored, -total))):
+            assert (log_capital(known, STAKES, truth) <= log_capital(whole, STAKES, truth) + 1e-6).all()
+        if any(excluded(side, STAKES, r, 0.15) >= 0 for side, r in ((full, total), (full.mirrored, -total))):
             continue  # The bets with all labels are wrong here, as they may be, and the labels alone make the interval.
-        least, most = interval(full, FEW, 0.3)
+        least, most = interval(full, STAKES, 0.3)
         # Ends are found to this distance, and err to the outside.
         close = 1e-4 * max(full.estimate()[1], float(full.most.min() - full.least.max())) + 1e-9
         assert low - close <= least <= most <= high + close
@@ -318,4 +316,4 @@ def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error()
     assert some.trust[-1] == pytest.approx((20 + ((whole.value - whole.base[:-1]) ** 2 / whole.expected).sum()) / 26)
     as_expected = {"low": some.value, "high": some.value, "base_low": some.base, "base_high": some.base}
     judged = replace(some, worst=whole.worst, best=whole.best, **as_expected)
-    np.testing.assert_allclose(log_capital(judged, FEW, 0.1)[:-1], log_capital(whole, FEW, 0.1)[:-1])
+    np.testing.assert_allclose(log_capital(judged, STAKES, 0.1)[:-1], log_capital(whole, STAKES, 0.1)[:-1])
