@@ -6,7 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+<<<<<<< HEAD
 from scipy import special, stats
+=======
+from scipy import optimize, special
+>>>>>>> 49ea5a28 (The recalibration by other queries is compared with the minimum of its loss)
 
 from pt_active.inference.documents import cautious_variance, document_estimate
 from pt_active.inference.surprises import misfit, recalibration, single_shares, surprises
@@ -256,6 +260,29 @@ def test_shares_are_those_of_the_likelihood(advantage):
     assert low <= best <= high
     assert np.log(1 - best + best * np.exp(advantage)).sum() == pytest.approx(most, abs=1e-9)
     assert most >= log.max() - 0.01
+
+
+def test_the_labels_of_other_queries_shift_logits_by_a_ridge_regression() -> None:
+    """With penalties 0.1 of what all have in common, 2 of slopes, and 1 of what the second level has beside."""
+    classes = drawing.in_classes(pool_of("nDCG"), beliefs())
+    level, logits = np.where(np.arange(8) == 6, -1, classes.level(LABEL)), classes.logits
+    steepness = (logits[:, 0] - logits[:, 0].mean()) / logits[:, 0].std()
+    sides = np.column_stack([classes.covariates, steepness])
+    penalty = np.r_[0.1, np.full(sides.shape[1] - 1, 2.0), 1.0]
+
+    def shift(line: np.ndarray) -> np.ndarray:
+        return (sides @ line[:-1])[:, None] + [0.0, line[-1]]
+
+    def loss(line: np.ndarray) -> float:
+        logit, above = (logits + shift(line))[others], level[others, None] >= [1, 2]
+        return (np.logaddexp(0, logit) - above * logit).sum() + 0.5 * penalty @ line**2
+
+    found = recalibration(classes, level, np.arange(2))
+    for query in range(2):
+        here = np.arange(8) // 4 == query
+        others = ~here & (level >= 0)
+        line = optimize.minimize(loss, np.zeros(len(penalty)), tol=1e-10).x
+        np.testing.assert_allclose(found[here], shift(line)[here], atol=1e-4)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
