@@ -6,11 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-<<<<<<< HEAD
-from scipy import special, stats
-=======
-from scipy import optimize, special
->>>>>>> 49ea5a28 (The recalibration by other queries is compared with the minimum of its loss)
+from scipy import optimize, special, stats
 
 from pt_active.inference.documents import cautious_variance, document_estimate
 from pt_active.inference.surprises import misfit, recalibration, single_shares, surprises
@@ -264,7 +260,7 @@ def test_shares_are_those_of_the_likelihood(advantage):
 
 def test_the_labels_of_other_queries_shift_logits_by_a_ridge_regression() -> None:
     """With penalties 0.1 of what all have in common, 2 of slopes, and 1 of what the second level has beside."""
-    classes = drawing.in_classes(pool_of("nDCG"), beliefs())
+    classes = drawing.in_classes(pool_of("nDCG"), BELIEFS)
     level, logits = np.where(np.arange(8) == 6, -1, classes.level(LABEL)), classes.logits
     steepness = (logits[:, 0] - logits[:, 0].mean()) / logits[:, 0].std()
     sides = np.column_stack([classes.covariates, steepness])
