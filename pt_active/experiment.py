@@ -21,9 +21,9 @@ from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
-from pt_active.plans.answers.judged import How, Judged, LabelledPlan
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import labelled_plan
+from pt_active.plans.answers.labelled import Labelled, Settings
+from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels
+from pt_active.plans.answers.labelled_queries import LabelledQueries
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.plan import Plan
 from pt_active.relevance.measure_values import measure_values
@@ -90,7 +90,7 @@ def Experiment(
     """
     tables = plan.tables
     measures = list(dict.fromkeys(parse_measure(m, tables.pool.max_grade) for m in eval_metrics))
-    asked = {m: How(m, confidence=confidence, missing=missing, queries=queries, clusters=clusters) for m in measures}
+    settings = Settings(confidence=confidence, queries=queries, clusters=clusters)
     if correction is not None:
         if baseline is None:
             raise ValueError("a correction needs a baseline")
@@ -117,11 +117,11 @@ def Experiment(
         if later := {name: runs[name] for name, ranker in controls.items() if ranker is None}:
             plan = plan.with_rankers(**later)
         place = [plan.rankers.index(ranker or name) for name, ranker in controls.items()]
-        labelled = labelled_plan(plan.tables, qrels)
-        judged = {m: labelled.judged(how) for m, how in asked.items()}
+        given = read_qrels(plan.tables, qrels)
+        judged = {m: labelled_plan(plan.tables, given, m, missing) for m in measures}
     else:
-        labelled = labelled_plan(tables, qrels)
-        labelled.judged(How(plan.measure, missing=missing))  # Raises if a document of the plan has no label.
+        given = read_qrels(tables, qrels)
+        labelled_plan(tables, given, missing=missing)  # Raises if a document of the plan has no label.
         known = pd.concat([pool.keys, *runs.values()])[["qid", "docno"]].drop_duplicates()
         labels = checked_qrels(qrels).merge(known, on=["qid", "docno"])
         values = _values(runs, plan, labels, measures)
@@ -129,9 +129,10 @@ def Experiment(
         if perquery and perquery != "both":
             return values
         estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
-        judged = {m: _judged_queries(labelled, values, controls, asked[m], unlabelled[m]) for m in measures}
+        own = {m: labelled_plan(tables, given, m, "nonrelevant") for m in measures}
+        judged = {m: _of_systems(own[m], values, controls, unlabelled[m], missing) for m in measures}
     corrected = None if correction is None else (correction, correction_alpha)
-    columns = _summary(judged, place, estimators, baselines, asked, corrected)
+    columns = _summary(judged, place, estimators, baselines, settings, corrected)
     means = pd.DataFrame({"name": list(runs), "estimator": estimators} | columns)
     return (means, values) if perquery else means
 
@@ -244,26 +245,28 @@ def _without_label(documents: pd.DataFrame, labels: pd.DataFrame) -> list[tuple[
     return list(merged.loc[merged["label"].isna(), ["qid", "docno"]].itertuples(index=False, name=None))
 
 
-def _judged_queries(
-    labelled: LabelledPlan,
+def _of_systems(
+    own: Any,
     values: pd.DataFrame,
     controls: dict[str, str | None],
-    how: How,
     unlabelled: tuple[tuple[str, str], ...],
-) -> JudgedQueries:
+    missing: str,
+) -> LabelledQueries:
     """One measure of all systems on the sampled queries; the model's values are NaN for systems it has not graded."""
-    own = labelled.judged(replace(how, missing="nonrelevant"))
     place = [own.names.index(ranker) for ranker in controls.values() if ranker is not None]
     model = np.full((len(own.pool_weight), len(controls)), np.nan)
     model[:, [ranker is not None for ranker in controls.values()]] = own.pool_model[:, place]
-    of_measure = values[values["measure"] == str(how.measure)]
+    of_measure = values[values["measure"] == str(own.measure)]
     measured = of_measure["value"].to_numpy().reshape(len(controls), -1).T
     replays = None
     if own.replays is not None and len(place) == len(controls):
         ranks = np.ascontiguousarray(own.replays.pool.ranks[place])
         replays = replace(own.replays, pool=replace(own.replays.pool, names=tuple(controls), ranks=ranks))
-    basis = replace(own.basis, measure=str(how.measure), missing=unlabelled, missing_policy=how.missing)
-    return replace(own, names=tuple(controls), basis=basis, values=measured, pool_model=model, replays=replays)
+    basis = replace(own.basis, measure=str(own.measure), missing=unlabelled, missing_policy=missing)
+    found: LabelledQueries = replace(
+        own, names=tuple(controls), basis=basis, values=measured, pool_model=model, replays=replays
+    )
+    return found
 
 
 def _summary(
@@ -271,19 +274,19 @@ def _summary(
     place: list[int],
     estimators: list[str],
     baselines: dict[int, str],
-    asked: dict[irm.Measure, How],
+    settings: Settings,
     correction: tuple[str, float] | None,
 ) -> dict[str, Any]:
     """The columns of the means; ``place`` has the index of each system in the judged sample."""
     columns: dict[str, Any] = {}
     for measure, sample in judged.items():
-        each_by = [replace(asked[measure], estimator=name) for name in estimators]
-        estimates = [sample.estimate(s, how) for s, how in zip(place, each_by, strict=True)]
+        each_by = [replace(settings, estimator=name) for name in estimators]
+        estimates = [sample.estimate(s, by) for s, by in zip(place, each_by, strict=True)]
         ends = zip(*(estimate.confidence_interval() for estimate in estimates), strict=True)
         columns[str(measure)] = [estimate.value for estimate in estimates]
         columns |= {f"{measure} {end}": list(values) for end, values in zip(("low", "high"), ends, strict=True)}
     for measure, sample in judged.items():
-        tests = _tests(asked[measure], sample, place, estimators, baselines)
+        tests = _tests(settings, sample, place, estimators, baselines)
         shown = {"p-value": tests}
         if correction is not None:
             reject, corrected = corrected_pvalues(np.array(list(tests.values())), correction[1], correction[0])
@@ -291,7 +294,7 @@ def _summary(
             shown["p-value corrected"] = dict(zip(tests, corrected, strict=True))
         for s, suffix in baselines.items():
             counts: dict[str, Any] = dict.fromkeys("+-", [np.nan] * len(place))
-            if isinstance(sample, JudgedQueries):
+            if isinstance(sample, LabelledQueries):
                 gain = ties.difference(sample.values, sample.values[:, [s]])
                 counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
             for sign, count in counts.items():
@@ -304,7 +307,7 @@ def _summary(
 
 
 def _tests(
-    how: How, sample: Judged, place: list[int], estimators: list[str], baselines: Iterable[int]
+    settings: Settings, sample: Labelled, place: list[int], estimators: list[str], baselines: Iterable[int]
 ) -> dict[frozenset[int], float]:
     """The p-value of each system against each baseline; two baselines share one test of each other."""
     tests: dict[frozenset[int], float] = {}
@@ -314,5 +317,5 @@ def _tests(
             if place[s] == place[t] and s != t:
                 tests[frozenset((s, t))] = 1.0
             elif s != t and frozenset((s, t)) not in tests:
-                tests[frozenset((s, t))] = sample.compare(place[t], place[s], replace(how, estimator=both)).pvalue
+                tests[frozenset((s, t))] = sample.compare(place[t], place[s], replace(settings, estimator=both)).pvalue
     return tests

@@ -31,7 +31,7 @@ from pt_active.frames.atomic import write_file
 from pt_active.inference.estimators import estimators_of
 from pt_active.inference.replay import share_error
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.losses import Loss
@@ -190,8 +190,8 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
 
 def inferred(case: Case, sample: JudgedPairs, estimator: str, replays: bool = True) -> Estimate | Comparison:
     """The audit's estimate or comparison."""
-    how = How(case.loss, estimator, replays=replays)
-    return sample.compare(0, 1, how) if case.compare else sample.estimate(0, how)
+    settings = Settings(estimator, replays=replays)
+    return sample.compare(0, 1, settings) if case.compare else sample.estimate(0, settings)
 
 
 def share_interval(judged: JudgedPairs, method: str) -> tuple[float, float]:

@@ -19,8 +19,7 @@ import pandas as pd
 
 from pt_active import OrderedLogitGrades, Plan, Runs
 from pt_active.demo import demo_collection
-from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan
-from pt_active.plans.making.judgments import records_of_plan
+from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.making.pool import seen_by
 from pt_active.relevance.moments import discounts
 
@@ -123,9 +122,8 @@ def repeated(judging: Judging, setting: Setting, repetitions: int, ties: str = "
         qrels = qrels_of(records, ties=ties)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            labelled, how = labelled_plan(plan.tables, qrels), asked(plan.tables, replays=False)
-            said = records_of_plan(plan.tables, records)
-            plain, whole = (judged_with(labelled, each, how).compare(0, 1, how) for each in (None, said))
+            settings = Settings(replays=False)
+            plain, whole = (plan.judged(qrels, records=each).compare(0, 1, settings) for each in (None, records))
         intervals = [each.confidence_interval() for each in (plain, whole)]
         covered = [each.low <= truth <= each.high for each in intervals]
         rows.append((whole.difference - truth, plain.standard_error, whole.standard_error, *covered))

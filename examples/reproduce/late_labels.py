@@ -18,7 +18,7 @@ from sequences import reordered
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded
-from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.sequence import UnitSequence, sequence_of
 
 LATE = 50

@@ -13,7 +13,7 @@ from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.inference.stopping.verdicts import Proof
-from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.sequence import UnitSequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.sampling.successive import priorities_of

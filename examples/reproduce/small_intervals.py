@@ -22,8 +22,7 @@ from populations import POPULATIONS, HostilePopulation
 from tqdm import tqdm
 
 from pt_active import Plan
-from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.labelled_plan import labelled_plan
+from pt_active.plans.answers.labelled import Settings
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURE, POOLS = "DCG@10", 4
@@ -82,9 +81,8 @@ def rows_of(name: str, pools: list[HostilePopulation], repetitions: int) -> Iter
 
 def answered(plan: Plan, qrels: pd.DataFrame, estimator: str, truth: float, one: bool) -> dict[str, float]:
     """Whether the intervals of a sample cover, their widths, and whether there is a note."""
-    asked = [How(plan.measure, estimator, replays=replays) for replays in (True, False)]
-    judged = labelled_plan(plan.tables, qrels).judged(asked[0])
-    default, usual = (judged.estimate(0, how) if one else judged.compare(0, 1, how) for how in asked)
+    both, judged = [Settings(estimator, replays=replays) for replays in (True, False)], plan.judged(qrels)
+    default, usual = (judged.estimate(0, by) if one else judged.compare(0, 1, by) for by in both)
     (low, high), (t_low, t_high) = default.confidence_interval(), usual.confidence_interval()
     return {
         "t": np.nan if np.isnan(t_low) else float(t_low <= truth <= t_high),

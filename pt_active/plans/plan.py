@@ -33,10 +33,10 @@ from pt_active.plans.answers.gate import (
     population_asked,
 )
 from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
-from pt_active.plans.answers.judged import Contrast, LabelledPlan
-from pt_active.plans.answers.judged_documents import JudgedDocuments
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan, with_worst_case
+from pt_active.plans.answers.labelled import Contrast, Settings
+from pt_active.plans.answers.labelled_documents import LabelledDocuments
+from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels, with_worst_case
+from pt_active.plans.answers.labelled_queries import LabelledQueries
 from pt_active.plans.answers.looks import USUAL, Question, looks_asked
 from pt_active.plans.answers.pairwise import PairStatus, pair_status
 from pt_active.plans.answers.ranking import Ranking, rank_judged
@@ -347,11 +347,10 @@ class Plan(Kept[PlanTables]):
         Raises:
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
-        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
-        labelled, records = self._labelled(qrels, records)
-        judged, found = judged_with(labelled, records, how), {}
-        for s, name in enumerate(judged.names):
-            found[name] = with_worst_case(judged.estimate(s, how), labelled, Contrast(s), how, records)
+        settings = Settings(estimator, confidence, queries=queries, clusters=clusters)
+        labelled, found = self.judged(qrels, measure, missing, records), {}
+        for s, name in enumerate(labelled.names):
+            found[name] = with_worst_case(labelled.estimate(s, settings), labelled, Contrast(s), settings)
         return found
 
     def compare(
@@ -378,10 +377,9 @@ class Plan(Kept[PlanTables]):
                 more than two and they are not named.
         """
         one, other = named_pair(self.rankers, first, second)
-        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
-        labelled, records = self._labelled(qrels, records)
-        found = judged_with(labelled, records, how).compare(one, other, how)
-        return with_worst_case(found, labelled, Contrast(one, other), how, records)
+        settings = Settings(estimator, confidence, queries=queries, clusters=clusters)
+        labelled = self.judged(qrels, measure, missing, records)
+        return with_worst_case(labelled.compare(one, other, settings), labelled, Contrast(one, other), settings)
 
     def rank(
         self,
@@ -405,15 +403,8 @@ class Plan(Kept[PlanTables]):
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
         """
-        how = asked(self.tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
-        return rank_judged(judged_with(*self._labelled(qrels, records), how), how, correction)
-
-    def _labelled(self, qrels: pd.DataFrame, records: pd.DataFrame | None) -> tuple[LabelledPlan, pd.DataFrame | None]:
-        """The plan with its labels, and the records of several judges if there are any."""
-        said = records_given(qrels, records)
-        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
-        checked = None if said is None else records_of_plan(self.tables, said)
-        return labelled_plan(self.tables, as_qrels(qrels, said)), checked
+        settings = Settings(estimator, confidence, queries=queries, clusters=clusters)
+        return rank_judged(self.judged(qrels, measure, missing, records), settings, correction)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """Measure how well the judges agree: Krippendorff's alpha, and kappa of each pair [theory 12].
@@ -427,13 +418,21 @@ class Plan(Kept[PlanTables]):
         return agreement_of(records_of_plan(self.tables, records), self.tables.pool.max_grade)
 
     def judged(
-        self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
-    ) -> JudgedQueries | JudgedDocuments:
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        missing: str = "error",
+        records: pd.DataFrame | None = None,
+    ) -> LabelledQueries | LabelledDocuments:
         """The sample with its labels, from which `estimate`, `compare` and `rank` compute their results.
 
         The arguments are those of `estimate`, and so are the errors.
         """
-        return labelled_plan(self.tables, as_qrels(qrels)).judged(asked(self.tables, measure, missing=missing))
+        said = records_given(qrels, records)
+        check_settled(self.tables.pool.keys[wanted_documents(self.tables)], said)
+        checked = None if said is None else records_of_plan(self.tables, said)
+        labels = read_qrels(self.tables, as_qrels(qrels, said))
+        return labelled_plan(self.tables, labels, measure, missing, checked)
 
     def status(
         self,
@@ -581,7 +580,7 @@ class Plan(Kept[PlanTables]):
             ValueError: If everything is to be judged, or rankers were added later.
         """
         made = self.tables.manifest
-        found = budget_table(made, foreseen(self.tables), asked(self.tables))
+        found = budget_table(made, foreseen(self.tables), Settings())
         if found.note:
             raise ValueError(f"there is nothing to draw: {found.note}")
         return budgets(found.table, made.spent, made.arguments.unit).figure()

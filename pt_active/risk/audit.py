@@ -15,7 +15,7 @@ from pt_active.frames.clocks import clocks
 from pt_active.frames.qrels import checked_qrels, joined_labels
 from pt_active.frames.visible import visible
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import Kept
@@ -328,13 +328,13 @@ class Audit(Kept[AuditTables]):
             ValueError: If an argument is unknown, the labels do not fit the audit, or pairs that count could never be
                 drawn.
         """
-        how, judged = self._asked(estimator, confidence, missing), self.judged(qrels, missing)
-        estimates = [judged.estimate(s, how) for s in range(len(self.predictors))]
+        settings, judged = self._settings(estimator, confidence), self.judged(qrels, missing)
+        estimates = [judged.estimate(s, settings) for s in range(len(self.predictors))]
         return {each.name: each for each in estimates}
 
-    def _asked(self, estimator: str | None, confidence: float, missing: str) -> How:
+    def _settings(self, estimator: str | None, confidence: float) -> Settings:
         estimator = usual_estimator(self.tables.sample) if estimator is None else estimator
-        return How(self.loss, estimator, confidence, missing)
+        return Settings(estimator, confidence)
 
     def compare(
         self,
@@ -359,8 +359,7 @@ class Audit(Kept[AuditTables]):
             ValueError: As `estimate`, or if there is one predictor, or there are more than two and not two are named.
         """
         one, other = named_pair(self.predictors, first, second, "predictor", "audit")
-        how = self._asked(estimator, confidence, missing)
-        return self.judged(qrels, missing).compare(one, other, how)
+        return self.judged(qrels, missing).compare(one, other, self._settings(estimator, confidence))
 
     def rank(
         self,
@@ -384,8 +383,7 @@ class Audit(Kept[AuditTables]):
         Raises:
             ValueError: As `estimate`, or if there is one predictor.
         """
-        how = self._asked(estimator, confidence, missing)
-        return rank_judged(self.judged(qrels, missing), how, correction)
+        return rank_judged(self.judged(qrels, missing), self._settings(estimator, confidence), correction)
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
         """The draws with their labels, from which `estimate`, `compare` and `rank` are computed.

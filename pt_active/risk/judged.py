@@ -28,7 +28,7 @@ from pt_active.inference.ratios import (
     stratified_estimate,
 )
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
+from pt_active.plans.answers.labelled import Contrast, Labelled, Measured, Settings
 from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.replayed import PairReplays
@@ -40,7 +40,7 @@ SURPRISING = 2.5  # Labels that surprise a model by more standard deviations tha
 
 
 @dataclass(frozen=True)
-class JudgedPairs(Judged):
+class JudgedPairs(Labelled):
     """The drawn pairs of an audit with their labels."""
 
     pairs: Pairs  # all of the audit
@@ -80,17 +80,17 @@ class JudgedPairs(Judged):
         observed = self.pairs.observed(predictor, self.sample.rows, label)
         return Scores(*observed, view.numerator[:, predictor], view.weight[:, predictor])
 
-    def estimate(self, system: int, how: How) -> Estimate:
+    def estimate(self, system: int, settings: Settings) -> Estimate:
         """Estimate the risk of one predictor [theory 6]."""
-        found = super().estimate(system, how)
+        found = super().estimate(system, settings)
         if not self.for_differences or found.basis.census or found.basis.caution:
             return found
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
         return replace(found, basis=replace(found.basis, caution=caution))
 
-    def compare(self, first: int, second: int, how: How) -> Comparison:
+    def compare(self, first: int, second: int, settings: Settings) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second."""
-        compared = super().compare(first, second, how)
+        compared = super().compare(first, second, settings)
         if np.isnan(compared.difference) or not self.agree(first, second):
             return compared
         return KnownZero(**vars(compared) | {"pvalue": np.nan})
@@ -99,9 +99,9 @@ class JudgedPairs(Judged):
         """Whether two predictors agree on every pair that counts, so that their difference is known to be 0."""
         return self.pairs.same_losses(first, second)
 
-    def measured(self, contrast: Contrast, how: How) -> Measured:
+    def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """The risk of a predictor, or the difference of two, a name in `estimators_of("pair")` or ``stratified``."""
-        pairs, name, predictors = self.pairs, how.estimator, _predictors(contrast)
+        pairs, name, predictors = self.pairs, settings.estimator, _predictors(contrast)
         names = [repr(self.names[s]) for s in predictors]
         if (name == STRATIFIED) != (self.sample.stratum is not None):
             raise ValueError(
@@ -112,9 +112,9 @@ class JudgedPairs(Judged):
             if not counts.any():
                 never = f"no pair counts in {pairs.loss} of {of}, whatever its label"
                 basis = replace(self.basis, census=False, n_effective=0.0)
-                return _known(np.nan, basis, how, f"{never}, so it is not defined")
+                return _known(np.nan, basis, settings, f"{never}, so it is not defined")
         if len(predictors) > 1 and self.agree(*predictors):
-            return self._zero(contrast, how)
+            return self._zero(contrast, settings)
         fixed, count = pairs.fixed_weights(*predictors), np.any(counting, axis=0)
         if fixed and len(predictors) > 1:
             count = pairs.differ(*predictors)
@@ -140,7 +140,7 @@ class JudgedPairs(Judged):
             estimate(scores, self.sample),
             count,
             replace(self.basis, n_effective=float(effective), model_caution=self._model_caution),
-            how,
+            settings,
             f"no sampled pair counts in {pairs.loss}, so the estimate is 0/0: judge more pairs",
             scale=sum(each.scale(pairs.weight) for each in scores),
             bounds=bounds,
@@ -161,7 +161,7 @@ class JudgedPairs(Judged):
         mean: MeanEstimate,
         count: np.ndarray,
         basis: Basis,
-        how: How,
+        settings: Settings,
         undefined: str,
         **about: Any,
     ) -> Measured:
@@ -175,7 +175,7 @@ class JudgedPairs(Judged):
         census = judged and not lacks
         basis = replace(
             basis,
-            estimator=how.estimator,
+            estimator=settings.estimator,
             census=census,
             caution=undefined if lacks else "",
             model_caution="" if census else basis.model_caution,
@@ -190,21 +190,21 @@ class JudgedPairs(Judged):
             **about,
         )
 
-    def _zero(self, contrast: Contrast, how: How) -> Measured:
+    def _zero(self, contrast: Contrast, settings: Settings) -> Measured:
         """The difference of two predictors that agree on every pair, whatever the labels."""
         names = " and ".join(repr(self.names[s]) for s in _predictors(contrast))
         caution = f"{names} agree on every pair that counts: the difference is known to be 0"
-        return _known(0.0, self.basis, how, caution)
+        return _known(0.0, self.basis, settings, caution)
 
 
 def _predictors(contrast: Contrast) -> list[int]:
     return [contrast.first] if contrast.second is None else [contrast.first, contrast.second]
 
 
-def _known(value: float, basis: Basis, how: How, caution: str) -> Measured:
+def _known(value: float, basis: Basis, settings: Settings, caution: str) -> Measured:
     """What is known whatever the labels are: a difference of 0, or a risk that is not defined, NaN."""
     defined = not np.isnan(value)
-    basis = replace(basis, estimator=how.estimator, caution=caution)
+    basis = replace(basis, estimator=settings.estimator, caution=caution)
     degrees = np.inf if defined else 0.0
     return Measured(value, value, degrees, basis, certain=defined, scale=0.0, unusable=True)
 
@@ -260,24 +260,24 @@ class JudgedAgreement(JudgedPairs):
         """False: more agreement is better."""
         return False
 
-    def estimate(self, system: int, how: How) -> AgreementEstimate:
+    def estimate(self, system: int, settings: Settings) -> AgreementEstimate:
         """The coefficient of one predictor with people."""
-        return AgreementEstimate(**vars(super().estimate(system, how)))
+        return AgreementEstimate(**vars(super().estimate(system, settings)))
 
     def agree(self, first: int, second: int) -> bool:
         """Whether two predictors give every pair that counts the same grade, which makes their difference 0."""
         closest = self.pairs.closest_grades[self.pairs.member]
         return bool((closest[:, first] == closest[:, second]).all())
 
-    def measured(self, contrast: Contrast, how: How) -> Measured:
+    def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """The coefficient of one predictor with people, or the difference of two."""
         pairs, predictors = self.pairs, _predictors(contrast)
-        if how.estimator == STRATIFIED:
+        if settings.estimator == STRATIFIED:
             said = "is not estimated from strata; draw the audit by another design"
             raise ValueError(f"{self.coefficient} {said}")
         self._check_drawable(pairs.member, self.coefficient)
         if len(predictors) > 1 and self.agree(*predictors):
-            return self._zero(contrast, how)
+            return self._zero(contrast, settings)
         mean = agreement_estimate(
             COEFFICIENTS[self.coefficient],
             list(pairs.closest_grades[:, predictors].T),
@@ -285,11 +285,11 @@ class JudgedAgreement(JudgedPairs):
             pairs.grades,
             self.sample,
             pairs.weight,
-            how.estimator,
+            settings.estimator,
         )
         undefined = "is not defined: all labels in the sample are equal; judge more pairs"
         undefined = f"{self.coefficient} {undefined}"
-        return self._found(mean, pairs.member, self.basis, how, undefined, scale=1.0)
+        return self._found(mean, pairs.member, self.basis, settings, undefined, scale=1.0)
 
 
 def usual_estimator(sample: Sample) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.frames.visible import visible
 from pt_active.inference.ties import difference
-from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, ZeroOne, check_rel
@@ -78,17 +78,18 @@ class AuditReport(Printed):
         check_rel(rel, audit.tables.pairs.max_grade)
         judged = audit.judged(qrels, missing)
         estimator = usual_estimator(judged.sample) if estimator is None else estimator
-        how: How = How(audit.loss, estimator, confidence, missing)
+        settings = Settings(estimator, confidence)
         asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
         estimates = {
-            name: {judge: of.estimate(s, how) for s, judge in enumerate(judged.names)} for name, of in asked.items()
+            name: {judge: of.estimate(s, settings) for s, judge in enumerate(judged.names)}
+            for name, of in asked.items()
         }
         errors, drift = asked["error"], pd.DataFrame(columns=_DRIFT)
         ranking: Comparison | Ranking | None = None
         if len(judged.names) == 2:
-            ranking, drift = errors.compare(0, 1, how), _drift(judged, how, rel)
+            ranking, drift = errors.compare(0, 1, settings), _drift(judged, settings, rel)
         elif len(judged.names) > 2:
-            ranking = rank_judged(errors, how)
+            ranking = rank_judged(errors, settings)
         return cls(estimates, ranking, drift, rel)
 
     @property
@@ -159,7 +160,7 @@ KNOWN = "known of all pairs"  # The note of a number that needs no labels
 _DRIFT = ["what", "estimate", "low", "high", "note"]
 
 
-def _drift(judged: JudgedPairs, how: How, rel: int) -> pd.DataFrame:
+def _drift(judged: JudgedPairs, settings: Settings, rel: int) -> pd.DataFrame:
     said, p = judged.pairs.closest_grades, judged.pairs.weight
     changed = judged.pairs.member & (said[:, 0] != said[:, 1])
     known = {
@@ -168,12 +169,12 @@ def _drift(judged: JudgedPairs, how: How, rel: int) -> pd.DataFrame:
     }
     rows: list[tuple[object, ...]] = [(what, value, value, value, KNOWN) for what, value in known.items()]
     for name in ("error", "precision", "recall", "kappa"):
-        found = asked_for(judged, name, rel).compare(0, 1, how)
+        found = asked_for(judged, name, rel).compare(0, 1, settings)
         rows.append((f"difference in {found.basis.measure}", *_numbers(found)))
     if changed.any():
         right = with_loss(judged, Accuracy(), changed)
         for s, name in enumerate(judged.names):
-            rows.append((f"right where they differ: {name}", *_numbers(right.estimate(s, how))))
+            rows.append((f"right where they differ: {name}", *_numbers(right.estimate(s, settings))))
     return pd.DataFrame(rows, columns=_DRIFT)
 
 

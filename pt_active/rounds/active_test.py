@@ -25,7 +25,7 @@ from pt_active.inference.weightings import (
     round_estimators,
 )
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
+from pt_active.plans.answers.labelled import Contrast, Labelled, Measured, Settings
 from pt_active.plans.answers.results import Estimate
 from pt_active.plans.making.kept import Kept
 from pt_active.plans.making.manifest import Provenance, digest, from_json
@@ -150,17 +150,18 @@ class RoundsSoFar:
 
 
 @dataclass(frozen=True)
-class JudgedInstances(Judged):
+class JudgedInstances(Labelled):
     """The drawn instances of all rounds with their labels, for one system."""
 
     state: RoundsSoFar
+    measure: irm.Measure | PairMeasure
     grade: np.ndarray  # int64[D], the labels; -1 where there is none
     slice: str | None  # of the queries that count
     bandwidth: float | str | None  # of the kernel regressions; None for a rule of thumb
 
-    def measured(self, contrast: Contrast, how: How) -> Measured:
+    def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
-        rounds, measure, name = self.state.rounds, how.measure, how.estimator
+        rounds, measure, name = self.state.rounds, self.measure, settings.estimator
         statistic, model = self.state.instances.statistic(measure, self.grade, self.slice)
         if isinstance(statistic, np.ndarray):
             mean = estimate_mean(rounds, statistic, name, model, self.bandwidth)
@@ -360,7 +361,7 @@ class ActiveTest(Kept[RoundsSoFar]):
             known = ", ".join(round_estimators())
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
         chosen = instances.parsed(instances.measure if measure is None else measure)
-        how = How(chosen, estimator, confidence, missing)
+        settings = Settings(estimator, confidence)
         labels = state.labels(qrels, chosen, missing)
         basis = Basis(
             measure=str(chosen),
@@ -373,8 +374,8 @@ class ActiveTest(Kept[RoundsSoFar]):
             n_rounds=len(state.manifest.rounds),
             **labels.about,
         )
-        judged = JudgedInstances((instances.name,), basis, state, labels.grade, slice, bandwidth)
-        return judged.estimate(0, how)
+        judged = JudgedInstances((instances.name,), basis, state, chosen, labels.grade, slice, bandwidth)
+        return judged.estimate(0, settings)
 
     def __str__(self) -> str:
         state, rounds = self.tables, self.tables.manifest.rounds

@@ -12,7 +12,7 @@ from scipy import stats
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.replay import Population
-from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.relevance.moments import Moments
 from pt_active.risk import Audit

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from samples import by_t, wanted
 
-from pt_active.plans.answers.judged import Contrast, How
+from pt_active.plans.answers.labelled import Contrast, Settings
 from pt_active.risk import Accuracy, Audit, CostMatrix, GaussianSquared, Recall, Squared, ZeroOne
 
 POOL = 1500
@@ -82,7 +82,7 @@ def test_gross_costs_that_no_sample_shows_have_no_interval():
 )
 def test_every_design_is_drawn_again(loss, options):
     audit, qrels = audited(clear_pool(1), loss, 80, seed=2, **options)
-    how = How(loss, estimator="stratified" if "design" in options else "snis")
+    how = Settings("stratified" if "design" in options else "snis")
     replays, again = (audit.judged(qrels).measured(Contrast(0), how).replayed(400) for _ in range(2))
     assert len(replays.errors) > 380
     assert (np.diff(replays.errors) >= 0).all()
@@ -111,5 +111,5 @@ def test_the_truth_of_a_replay_is_that_of_all_its_labels():
 @pytest.mark.parametrize(("loss", "draws"), [(Accuracy(), 60), (GaussianSquared(), 20)], ids=str)
 def test_real_labels_and_whole_pools_are_not_drawn_again(loss, draws):
     audit, qrels = audited(clear_pool(1).head(50), loss, draws)
-    assert audit.judged(qrels).measured(Contrast(0), How(loss)).replayed is None
+    assert audit.judged(qrels).measured(Contrast(0), Settings()).replayed is None
     assert audit.estimate(qrels)["a"].basis.model_caution == ""

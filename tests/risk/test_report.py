@@ -11,13 +11,13 @@ from samples import wanted
 from scipy import stats
 from sklearn import metrics
 
-from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.labelled import Settings
 from pt_active.risk import Audit, ZeroOne
 from pt_active.risk.pairs import judged_pool, with_beliefs
 from pt_active.risk.report import AuditReport, asked_for
 
 GRADES = 4
-HOW = How(ZeroOne(), replays=False)
+HOW = Settings(replays=False)
 
 
 def world(pairs: int, seed: int, *wrong: float) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:

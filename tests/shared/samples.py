@@ -25,7 +25,7 @@ def wanted(made: Any, labels: pd.DataFrame) -> pd.DataFrame:
 def by_t(ask: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """What a question answers by t alone, without replays of the sample."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pt_active.plans.answers.judged.MAX_DRAWS", 0)
+        patch.setattr("pt_active.plans.answers.labelled.MAX_DRAWS", 0)
         return ask(*given, **named)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from pt_active.frames.checks import shown, some
 from pt_active.inference.estimators import estimator_named
 from pt_active.plans.answers.basis import topic_column
-from pt_active.plans.answers.judged import Contrast, How, LabelledPlan
+from pt_active.plans.answers.labelled import Contrast, LabelledPlan, Settings
 from pt_active.plans.answers.results import Comparison, Estimate
 
 _DIGITS = 12
@@ -45,12 +45,12 @@ class Contributions:
     documents: pd.DataFrame
 
     @classmethod
-    def of_labelled(cls, labelled: LabelledPlan, contrast: np.ndarray, how: How) -> Contributions:
+    def of_labelled(cls, labelled: LabelledPlan, contrast: np.ndarray, estimator: str) -> Contributions:
         """Take an estimate of a contrast, float64[k], apart."""
         contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
         if contrast.shape != (k,):
             raise ValueError(f"the contrast needs one number for each of {k} rankers, got {contrast}")
-        pool, parts = labelled.tables.pool, labelled.parts(contrast, how)
+        pool, parts = labelled.tables.pool, labelled.parts(contrast, estimator)
         names = [name for name in ("qid", "query") if name in pool.queries.columns]
         queries = pool.queries.iloc[parts.rows][names].reset_index(drop=True).assign(**parts.columns)
         documents = pool.keys_of(np.flatnonzero(parts.use)).assign(
@@ -121,7 +121,7 @@ def _row(result: Comparison | Estimate) -> dict[str, object]:
     }
 
 
-def slices_of(labelled: LabelledPlan, column: str, pair: tuple[int, int] | None, how: How) -> list[Slice]:
+def slices_of(labelled: LabelledPlan, column: str, pair: tuple[int, int] | None, settings: Settings) -> list[Slice]:
     """Estimate within each group of queries.
 
     The groups are known before drawing. Within a group, ``p`` becomes ``p/P`` with its share P, and the inclusion
@@ -133,10 +133,10 @@ def slices_of(labelled: LabelledPlan, column: str, pair: tuple[int, int] | None,
     contrasts = [Contrast(s) for s in range(len(pool.names))] if pair is None else [Contrast(*pair)]
     for value, rows in _groups(labelled.tables.queries, column):
         share = float(pool.query_weight[rows].sum())
-        judged, suited = labelled.within(rows, share, how) if share > 0 else None, how
+        judged, suited = labelled.within(rows, share) if share > 0 else None, settings
         few = judged is not None and judged.basis.n_effective < MIN_REGRESSION_DRAWS
-        if few and labelled.tables.documents is None and estimator_named(how.estimator).fitted > 1:
-            suited = replace(how, estimator="snis")
+        if few and labelled.tables.documents is None and estimator_named(settings.estimator).fitted > 1:
+            suited = replace(settings, estimator="snis")
         results = () if judged is None else tuple(judged.result(each, suited) for each in contrasts)
         groups.append(Slice(column, value, len(rows), share, results))
     return groups

@@ -11,7 +11,6 @@ import numpy as np
 
 from pt_active.frames.checks import level, positive
 from pt_active.frames.qrels import check_policy
-from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
 from pt_active.inference.rounds import DrawnDocuments
 from pt_active.inference.stopping.looks import (
@@ -23,8 +22,8 @@ from pt_active.inference.stopping.looks import (
     Looks,
     spending_boundary,
 )
-from pt_active.plans.answers.judged import Contrast, How, inferred
-from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
+from pt_active.plans.answers.labelled import Contrast, Settings, inferred
+from pt_active.plans.answers.labelled_documents import LabelledDocuments, labelled_documents
 from pt_active.plans.answers.sequence import UnitOrder, sequence_of
 from pt_active.plans.making.documents import expected_of
 from pt_active.plans.making.kept import PlanTables
@@ -117,9 +116,9 @@ class Question:
         return self.missing != "error"
 
     @property
-    def how(self) -> How:
-        """What is asked of the labels."""
-        return How(self.measure, confidence=1 - self.level, queries=self.queries, clusters=self.clusters)
+    def settings(self) -> Settings:
+        """Those of the estimate."""
+        return Settings(confidence=1 - self.level, queries=self.queries, clusters=self.clusters)
 
     @property
     def turned(self) -> Question:
@@ -182,7 +181,7 @@ class PartsInOrder(WholeSample):
 
     def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool) -> None:
         super().__init__(tables, label, bridged)
-        self._known: dict[tuple[int, int], JudgedDocuments] = {}
+        self._known: dict[tuple[int, int], LabelledDocuments] = {}
         self._found: dict[tuple[int, Contrast], np.ndarray] = {}
         # One unit of information is what the whole sample expects; it is infinite if all that matters is judged.
         expected, unit = np.array([each.expected for each in self.samples]), self.samples[-1].expected
@@ -250,21 +249,21 @@ class PartsInOrder(WholeSample):
         first = self.order[: self.ends[parts - 1]]
         rows, label = np.sort(first[self.label[first] < 0]), np.full(len(self.label), -1)
         label[first] = self.label[first]
-        how, found = How(measure, ESTIMATOR, replays=False), []
+        settings, found = Settings(replays=False), []
         for number, grades in enumerate(product(range(self.tables.pool.max_grade + 1), repeat=len(rows))):
             label[rows] = grades
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                measured = self._judged((parts, number), label, how).measured(contrast, how)
-            fields = inferred(measured, how)
+                measured = self._labelled((parts, number), label, measure).measured(contrast, settings)
+            fields = inferred(measured, settings)
             error = np.nan if fields["degenerate"] else fields["standard_error"]
             found.append((measured.value, error, fields["degrees_of_freedom"]))
         return np.array(found)
 
-    def _judged(self, key: tuple[int, int], label: np.ndarray, how: How) -> JudgedDocuments:
+    def _labelled(self, key: tuple[int, int], label: np.ndarray, measure: irm.Measure) -> LabelledDocuments:
         """The first parts with one set of labels, int64[N], made once for all pairs."""
         if key not in self._known:
-            found = judged_documents(self.tables, self.samples[key[0] - 1], label.copy(), how)
+            found = labelled_documents(self.tables, self.samples[key[0] - 1], label.copy(), measure)
             # All looks share what the pool keeps for the next question.
             pool = next(iter(self._known.values()), found).pool
             self._known[key] = replace(found, pool=pool)

@@ -118,7 +118,7 @@ class ModelCheck(Printed):
 
 def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float]:
     """Optimism, and the label-equivalents promised and realised; NaN if they cannot be computed."""
-    tables, manifest = pilot.plan.tables, pilot.plan.tables.manifest
+    tables, manifest = pilot.judged.tables, pilot.judged.tables.manifest
     if manifest.later_rankers or manifest.census:
         return np.nan, np.nan, np.nan
     forecast, own = forecast or Forecast.of(tables), method_of(manifest.arguments)

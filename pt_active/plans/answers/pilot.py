@@ -18,10 +18,10 @@ from pt_active.inference.replay import Method
 from pt_active.inference.rounds import optimism
 from pt_active.plans.answers.basis import clustered
 from pt_active.plans.answers.forecast import MIN_DOCUMENTS, SUFFICIENT_PILOT
-from pt_active.plans.answers.judged import Contrast, LabelledPlan
-from pt_active.plans.answers.judged_documents import JudgedDocuments
-from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.labelled import Contrast, Settings
+from pt_active.plans.answers.labelled_documents import LabelledDocuments
+from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels
+from pt_active.plans.answers.labelled_queries import LabelledQueries
 from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
@@ -35,16 +35,14 @@ PRIOR_QUERIES = 2
 class Pilot:
     """A plan with its labels so far, used to correct what the grade model expects."""
 
-    plan: LabelledPlan  # The plan with its labels
-    measure: irm.Measure  # The plan's measure
-    judged: JudgedQueries | JudgedDocuments  # The plan's sample with its labels
+    judged: LabelledQueries | LabelledDocuments  # The plan's sample with its labels, by its own measure
     label: np.ndarray  # int64[N], -1 if there is none, or the document is below the measure's cutoff
     chance: np.ndarray  # float64[N], the probability that each labelled document is asked for; 0 for all others
 
     @classmethod
     def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
         """Read the labels of a plan."""
-        return cls.of_labelled(labelled_plan(plan.tables, qrels), missing)
+        return cls.of_labelled(labelled_plan(plan.tables, read_qrels(plan.tables, qrels), missing=missing))
 
     @classmethod
     def checked(cls, given: object, digest: str, measure: irm.Measure) -> Pilot:
@@ -60,17 +58,20 @@ class Pilot:
         return cls.of(plan, qrels)
 
     @classmethod
-    def of_labelled(cls, plan: LabelledPlan, missing: str) -> Pilot:
-        """A pilot from a plan that is already joined to its labels."""
-        measure, pool = plan.tables.measure, plan.tables.pool
-        judged = plan.judged(asked(plan.tables, missing=missing))
-        label = np.where(pool.seen(measure), plan.label, -1)
-        return cls(plan, measure, judged, label, np.where(label >= 0, plan.chance, 0.0))
+    def of_labelled(cls, judged: LabelledQueries | LabelledDocuments) -> Pilot:
+        """A pilot from a plan that is already joined to its labels, for its own measure."""
+        label = np.where(judged.tables.pool.seen(judged.measure), judged.label, -1)
+        return cls(judged, label, np.where(label >= 0, judged.chance, 0.0))
+
+    @property
+    def measure(self) -> irm.Measure:
+        """The plan's measure."""
+        return self.judged.measure
 
     @property
     def pool(self) -> Pool:
         """The pool of the plan."""
-        return self.plan.tables.pool
+        return self.judged.tables.pool
 
     @property
     def contrasts(self) -> list[np.ndarray]:
@@ -112,7 +113,7 @@ class Pilot:
         if method.of_documents:
             return self.of_documents(method.design, method.estimator, gain)
         judged = self.judged
-        if isinstance(judged, JudgedDocuments):
+        if isinstance(judged, LabelledDocuments):
             return self._of_labels(of_documents())
         sample, p = judged.sample, judged.pool_weight
         if not sample.repeated and (sample.expected >= 1).all():
@@ -129,18 +130,18 @@ class Pilot:
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
         """The variance of documents that the labels show over the one that the model expects; NaN if that is 0."""
         judged = self.judged
-        if not isinstance(judged, JudgedDocuments) or judged.drawn.sample.design.drawing != drawing:
+        if not isinstance(judged, LabelledDocuments) or judged.drawn.sample.design.drawing != drawing:
             return self._of_labels(gain)
         variances = [each.variance for each in judged.shown_of(self.contrasts, estimator)]
         return optimism(judged.pool, judged.drawn, variances, gain)
 
     def of_spread(self, expected: float, clusters: str | None) -> float:
         """The spread of queries that the labels show over the one that the model expects [theory 16]."""
-        k, how = len(self.pool.names), asked(self.plan.tables)
+        k = len(self.pool.names)
         pairs = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            measured = [self.judged.measured(pair, how).by_query for pair in pairs]
+            measured = [self.judged.measured(pair, Settings()).by_query for pair in pairs]
         found = [clustered(each, self.pool.queries, clusters) for each in measured if each is not None]
         return _ratio(float(np.mean([each.spread for each in found])), expected)
 

@@ -23,7 +23,7 @@ from pt_active.inference.significance import HOLM, TUKEY, corrected_pvalues, tuk
 from pt_active.inference.ties import places
 from pt_active.plans.answers.basis import Basis, QueriesMeant
 from pt_active.plans.answers.board import Board, board_lines, misses
-from pt_active.plans.answers.judged import How, Judged
+from pt_active.plans.answers.labelled import Labelled, Settings
 from pt_active.plans.answers.promises import promised
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import ChartRow, Intervals
@@ -257,7 +257,7 @@ Result = Estimate | Comparison | Ranking
 """One ranker, two, or more."""
 
 
-def rank_judged(judged: Judged, how: How, correction: str = JOINT) -> Ranking:
+def rank_judged(judged: Labelled, how: Settings, correction: str = JOINT) -> Ranking:
     """Rank the systems of a sample with labels [theory 5]."""
     level = judged.basis.level
     if len(judged.names) < 2:
@@ -282,7 +282,9 @@ def rank_judged(judged: Judged, how: How, correction: str = JOINT) -> Ranking:
     return replace(_tested(ranked, comparisons, how, correction), beside=beside)
 
 
-def _tested(ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], how: How, correction: str) -> Ranking:
+def _tested(
+    ranked: tuple[Estimate, ...], comparisons: tuple[Comparison, ...], how: Settings, correction: str
+) -> Ranking:
     """A ranking with what may be claimed of all rankers at once."""
     names = ("difference", "standard_error", "test_error", "test_degrees", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)

@@ -12,7 +12,7 @@ import numpy as np
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
 from pt_active.inference.stopping.verdicts import Proof
-from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.making.documents import gain_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import judged_values, model_moments

@@ -13,7 +13,7 @@ from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
-from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.sequence import (
     document_contributions,
     document_stakes,

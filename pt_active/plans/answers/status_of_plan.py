@@ -27,9 +27,10 @@ from pt_active.plans.answers.forecast import foreseen, method_of
 from pt_active.plans.answers.gaps import LabelsSoFar, read_labels
 from pt_active.plans.answers.labelled_plan import (
     Point,
-    at_the_end,
     labelled_plan,
+    plan_so_far,
     points_so_far,
+    read_qrels,
     worst_case,
 )
 from pt_active.plans.answers.looks import PartsInOrder, Question, growing
@@ -66,8 +67,8 @@ def _worst_case(
         return state.low, state.high
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # The status has warned of all that is wrong with the labels.
-        labelled = labelled_plan(tables, qrels)
-        return worst_case(labelled, question.contrast, replace(question.how, missing="nonrelevant"), records)
+        labelled = labelled_plan(tables, read_qrels(tables, qrels), question.measure, "nonrelevant", records)
+        return worst_case(labelled, question.contrast, question.settings)
 
 
 def states(
@@ -82,7 +83,8 @@ def states(
     The questions differ in their pairs alone. ``known`` are the fields of `Status` on labels beside their values.
     """
     (asked, *others) = questions
-    points = points_so_far(tables, label, [each.contrast for each in questions], asked.how, records)
+    contrasts = [question.contrast for question in questions]
+    points = points_so_far(tables, label, asked.measure, contrasts, asked.settings, records)
     sample = growing(tables, label, asked)
     # Bets take the labels as they are; the error of judges is in the other intervals.
     judges = LABELS_RIGHT if records is None or asked.looks == ALWAYS else JUDGES_APART
@@ -191,7 +193,10 @@ def _by_looks(sample: UnitOrder, question: Question, records: pd.DataFrame | Non
     """The answer by looks that rest on normal approximations: at the end, or after each part."""
     result: Estimate | Comparison | None = None
     if question.looks is None and sample.judged == sample.drawn:
-        result = at_the_end(sample.tables, sample.label, question.contrast, question.how, records)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            labelled = plan_so_far(sample.tables, sample.label, question.measure, records)
+            result = labelled.result(question.contrast, question.settings)
 
     def answer(asked: Question, point: Point) -> dict[str, Any]:
         if isinstance(sample, PartsInOrder) and asked.looks is not None:

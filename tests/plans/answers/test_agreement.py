@@ -15,8 +15,6 @@ from pt_active import Plan
 from pt_active.inference import surprises
 from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic_kappa, second_opinions
 from pt_active.judging.records import qrels_of
-from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.labelled_plan import labelled_plan
 from pt_active.sampling import _surprise_kernels
 
 GRADES = 4
@@ -138,11 +136,10 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers,
     with pytest.warns(UserWarning, match="a second test"):
         plan = first.extend(24)
     labels = pd.concat([wanted(first, truth), wanted(plan, truth)])
-    how, contrast = How(plan.measure), np.eye(len(rankers))[0] - np.eye(len(rankers))[1]
-    labelled = labelled_plan(plan.tables, labels)
+    contrast, labelled = np.eye(len(rankers))[0] - np.eye(len(rankers))[1], plan.judged(labels)
     every = np.ones((len(truth), 3), dtype=bool)
-    found, one_by_one = labelled.changes(contrast, how, every), np.zeros((len(truth), 3))
-    each = labelled.judged(how).labels_as(how.estimator, contrast)
+    found, one_by_one = labelled.changes(contrast, "regression", every), np.zeros((len(truth), 3))
+    each = labelled.labels_as("regression", contrast)
     about, counts = (each.seen, each.sample, each.expected), each.seen.weight / each.sample.opening
     each.seen.kept.clear()
     with monkeypatch.context() as patched:

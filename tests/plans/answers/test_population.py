@@ -12,7 +12,7 @@ from pt_active import DCG, Plan, Report
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.new_queries import MIN_GROUPS, SHARE_OF_LABELS
 from pt_active.inference.stopping.bets import interval
-from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 
 BOTH = pytest.mark.parametrize("level", ["query", "document"])

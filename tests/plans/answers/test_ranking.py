@@ -14,9 +14,7 @@ from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.inference.rounds import estimate_documents
 from pt_active.inference.significance import corrected_pvalues, studentized_range_tail
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How
-from pt_active.plans.answers.judged_queries import REPLAY_SEED
-from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.labelled import REPLAY_SEED, Contrast, Settings
 from pt_active.plans.answers.ranking import rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import GROUND
@@ -108,16 +106,15 @@ def test_the_frames(plans):
 @pytest.mark.parametrize(("measure", "design"), [("DCG@5", "successive"), ("DCG@5", "depth"), ("ERR@5", "depth")])
 def test_a_pair_takes_nothing_from_documents_that_neither_of_it_has(four, demo, measure, design):
     plan = Plan.create(four, None, measure, UnitCost(2), budget=300, level="document", design=design, seed=3)
-    judged, how = labelled_plan(plan.tables, demo.judge(plan.assessments)), asked(plan.tables)
-    whole = judged.judged(how)
+    whole, settings = plan.judged(demo.judge(plan.assessments)), Settings()
     redraws = Redraws(
         *(whole.pool.query, whole.drawn.sample.design),
-        rescaled_grades(whole.grades, whole.label, 1 / np.where(whole.label >= 0, judged.chance, 1.0)),
-        whole.by_name,
+        rescaled_grades(whole.drawn.grades, whole.label, 1 / np.where(whole.label >= 0, whole.chance, 1.0)),
+        plan.tables.pool.by_name,
     )
     for contrast in (Contrast(0), Contrast(1, 3), Contrast(3, 1), Contrast(2, 0)):
-        weights, found = contrast.weights(4), whole.measured(contrast, how)
-        of_all = estimate_documents(whole.pool, whole.drawn, whole.label, weights, how.estimator)
+        weights, found = contrast.weights(4), whole.measured(contrast, settings)
+        of_all = estimate_documents(whole.pool, whole.drawn, whole.label, weights, settings.estimator)
         values = [found.value, found.degrees, found.basis.n_effective]
         expected = [of_all.value, of_all.degrees_of_freedom, of_all.n_effective]
         np.testing.assert_allclose(values, expected, rtol=1e-9)
@@ -158,7 +155,7 @@ def test_the_order_and_names_of_rankers_change_nothing(four, plans, order, prefi
     np.testing.assert_allclose(found.corrected, expected.corrected, rtol=0, atol=1e-9)
 
 
-HOW = How(DCG @ 10, "snis")
+HOW = Settings("snis")
 
 
 def judged_of(values: np.ndarray, errors: float, sign: int = 1) -> object:

@@ -10,7 +10,7 @@ from samples import wanted
 
 from pt_active import DCG, Plan, Status, TimeCost, UnitCost
 from pt_active.frames.qrels import known_labels
-from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 
 QUERIES = 40

@@ -13,7 +13,7 @@ import pandas as pd
 from pt_active.inference.replay import YARDSTICK
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.forecast import Forecast, method_of
-from pt_active.plans.answers.judged import How, Judged
+from pt_active.plans.answers.labelled import Labelled, Settings
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.ranking import Result
@@ -84,7 +84,7 @@ class Difference:
         return bool(np.isfinite([self.low, self.high]).all())
 
 
-def differences(judged: Judged, result: Result, status: Status | None, how: How) -> tuple[Difference, ...]:
+def differences(judged: Labelled, result: Result, status: Status | None, how: Settings) -> tuple[Difference, ...]:
     """The differences that a result holds, best pair first, with their shares; none of one ranker."""
     if isinstance(result, Estimate):
         return ()
@@ -149,7 +149,7 @@ def for_others(result: Result, status: Status | None) -> tuple[Difference, ...]:
     return () if result.beside is None else without_shares(result.beside)
 
 
-def _base(judged: Judged, name: str, how: How) -> Estimate:
+def _base(judged: Labelled, name: str, how: Settings) -> Estimate:
     return judged.estimate(judged.names.index(name), replace(how, replays=False))
 
 
@@ -160,7 +160,7 @@ class Budgets(NamedTuple):
     note: str = ""
 
 
-def budget_table(made: Manifest, forecast: Forecast | None, how: How, pilot: Pilot | None = None) -> Budgets:
+def budget_table(made: Manifest, forecast: Forecast | None, how: Settings, pilot: Pilot | None = None) -> Budgets:
     """The budget curve of a plan, or why there is none."""
     if made.later_rankers:
         return Budgets(note="rankers were added later, and the costs of their documents are not known")

@@ -17,8 +17,8 @@ from pt_active.plans.answers.agreement import agreement_of
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.forecast import foreseen
 from pt_active.plans.answers.gaps import filled
-from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan
-from pt_active.plans.answers.labelled_plan import asked, judged_with, labelled_plan, with_worst_case
+from pt_active.plans.answers.labelled import Contrast, Labelled, LabelledPlan, Settings
+from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels, with_worst_case
 from pt_active.plans.answers.looks import USUAL, Question, looks_asked
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
@@ -99,30 +99,33 @@ class Report(Findings):
         if status is not None and status.filled:
             qrels = filled(plan.tables, qrels, records)
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
-        how = asked(tables, measure, estimator, confidence, missing, queries=queries, clusters=clusters)
-        labelled = labelled_plan(tables, qrels)
-        judged = judged_with(labelled, records, how)
-        result = _result(judged, how, first, second)
-        named, place = compared(result), judged.names.index
+        settings, labels = (
+            Settings(estimator, confidence, queries=queries, clusters=clusters),
+            read_qrels(tables, qrels),
+        )
+        labelled = labelled_plan(tables, labels, measure, missing, records)
+        result = _result(labelled, settings, first, second)
+        named, place = compared(result), labelled.names.index
         pair = None if named is None else (place(named[0]), place(named[1]))
         contrast = Contrast(*(pair or (0,)))
         if not isinstance(result, Ranking):
-            result = with_worst_case(result, labelled, contrast, how, records)
+            result = with_worst_case(result, labelled, contrast, settings)
         if status is not None:
             _check_status(status, result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            pilot, forecast = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
-            budget, budget_note = budget_table(tables.manifest, forecast, how, pilot)
-            pairs = differences(judged, result, status, how)
+            own = labelled if labelled.measure == tables.measure else labelled_plan(tables, labels, missing=missing)
+            pilot, forecast = Pilot.of_labelled(own), foreseen(tables)
+            budget, budget_note = budget_table(tables.manifest, forecast, settings, pilot)
+            pairs = differences(labelled, result, status, settings)
             sliced = pair if isinstance(result, Comparison) else None
-            groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
+            groups = [each for column in slices for each in slices_of(labelled, column, sliced, settings)]
             agreement = None if records is None else agreement_of(records, tables.pool.max_grade)
             return cls(
                 result=result,
                 budget=budget,
                 budget_note=budget_note,
-                contributions=Contributions.of_labelled(labelled, contrast.weights(len(judged.names)), how),
+                contributions=Contributions.of_labelled(labelled, contrast.weights(len(labelled.names)), estimator),
                 check=ModelCheck.of_pilot(pilot, forecast),
                 slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
                 made=tables.manifest,
@@ -130,7 +133,7 @@ class Report(Findings):
                 campaign=campaign_of(result.basis, tables, records),
                 agreement=agreement if agreement is not None and len(agreement.judges) > 1 else None,
                 differences=pairs,
-                ahead=_ahead(labelled, pairs, how, records) if status is None else None,
+                ahead=_ahead(labelled, pairs, settings) if status is None else None,
                 texts=texts_of(tables.assessments, texts),
             )
 
@@ -166,19 +169,18 @@ class Report(Findings):
         return Path(path)
 
 
-def _ahead(
-    labelled: LabelledPlan, pairs: Sequence[Difference], how: How, records: pd.DataFrame | None
-) -> Status | None:
+def _ahead(labelled: LabelledPlan, pairs: Sequence[Difference], settings: Settings) -> Status | None:
     """The state of the first pair that is open, by the looks that its plan is made for; None if there is none such."""
     tables = labelled.tables
     names = next((each.names for each in pairs if each.winner is None and not each.certain), None)
-    if names is None or how.estimator != ESTIMATOR:
+    if names is None or settings.estimator != ESTIMATOR:
         return None
     pair = tuple(map(tables.pool.names.index, names))
     try:
         looks = looks_asked(tables, USUAL)
-        question = Question(pair, how.measure, looks, None, how.confidence, queries=how.queries, clusters=how.clusters)
-        return states(tables, labelled.label, [question], records)[0]
+        about = {"queries": settings.queries, "clusters": settings.clusters}
+        question = Question(pair, labelled.measure, looks, None, settings.confidence, **about)  # type: ignore[arg-type]
+        return states(tables, labelled.label, [question], labelled.records)[0]
     except ValueError:  # The sample is looked at as a whole alone, or says nothing at these looks.
         return None
 
@@ -198,7 +200,7 @@ def _check_status(status: Status, result: Result) -> None:
         raise ValueError(f"{said}: it comes from other labels; ask for a new one")
 
 
-def _result(judged: Judged, how: How, first: str | None, second: str | None) -> Result:
+def _result(judged: Labelled, how: Settings, first: str | None, second: str | None) -> Result:
     if first is None and second is None and len(judged.names) != 2:
         return judged.estimate(0, how) if len(judged.names) == 1 else rank_judged(judged, how)
     one, other = named_pair(judged.names, first, second)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
+import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
@@ -27,8 +28,7 @@ from pt_active.inference.rounds import (
 from pt_active.inference.surprises import MAX_MISFIT, OWN_CLASSES, misfit_in_words
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
-from pt_active.plans.answers.judged_queries import REPLAY_SEED
+from pt_active.plans.answers.labelled import REPLAY_SEED, Contrast, LabelledPlan, Measured, Parts, Settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import label_calibration
 from pt_active.plans.making.pool import seen_by
@@ -55,39 +55,39 @@ def _key(contrast: np.ndarray, estimator: str) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True)
-class JudgedDocuments(Judged):
+class LabelledDocuments(LabelledPlan):
     """Drawn documents with their labels."""
 
     pool: DocumentPool
     drawn: DrawnDocuments
-    grades: np.ndarray  # float64[N, G+1]
-    label: np.ndarray  # int64[N]
-    by_name: np.ndarray  # int64[N], their order by names
     kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
     shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
-    changed: dict[tuple[str, bytes], np.ndarray] = field(
-        default_factory=dict, repr=False, compare=False
-    )  # by estimator
+    changed: dict[tuple[str, bytes], np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     read: dict[str, LabelsRead] = field(default_factory=dict, repr=False, compare=False)  # by estimator
 
-    def measured(self, contrast: Contrast, how: How) -> Measured:
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """int64[N], the labels that count: those that lack are 0, which the policy allows."""
+        return np.where(self.drawn.sample.drawn & (self.label < 0), 0, self.label)
+
+    def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
 
         Its cautions are also given as warnings.
         """
         part, weights = self._involved(contrast.weights(len(self.names)))
-        mean = part._estimated(weights, how.estimator)
-        self.shown[_key(contrast.weights(len(self.names)), how.estimator)] = ErrorShown.of(mean)
+        mean = part._estimated(weights, settings.estimator)
+        self.shown[_key(contrast.weights(len(self.names)), settings.estimator)] = ErrorShown.of(mean)
         unreached, variance = part._unreached(weights)
-        replays = self._replays(contrast.weights(len(self.names)), how)
+        replays = self._replays(contrast.weights(len(self.names)), settings.estimator)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still, sampling = bool(is_rounding(error, mean.scale)), max(mean.first + mean.second, 0.0)
-        judged = np.bincount(self.pool.query[self.label >= 0], minlength=len(self.pool.weight)) > 0
+        judged = np.bincount(self.pool.query[self.counted >= 0], minlength=len(self.pool.weight)) > 0
         labelled = np.where(judged, mean.of_query, np.nan)
         census = variance == 0 and (self.basis.census or (still and part._certain(weights)))
         basis = replace(
             self.basis,
-            estimator=how.estimator,
+            estimator=settings.estimator,
             census=census,
             n_effective=mean.n_effective,
             error_of_queries=float(np.sqrt(max(mean.first, 0.0))),
@@ -108,7 +108,7 @@ class JudgedDocuments(Judged):
             by_query=ByQuery(self.pool.weight, mean.of_query, sampling, labelled=labelled),
         )
 
-    def _involved(self, weights: np.ndarray) -> tuple[JudgedDocuments, np.ndarray]:
+    def _involved(self, weights: np.ndarray) -> tuple[LabelledDocuments, np.ndarray]:
         """The rankings and the documents that a contrast of these weights, float64[k], depends on, and their weights.
 
         Documents that it does not reach count only if they were drawn: what errors have in common corrects the others.
@@ -118,13 +118,12 @@ class JudgedDocuments(Judged):
             return self, weights
         documents = np.flatnonzero(seen.reached | self.drawn.sample.drawn)
         drawn, pool = self.drawn.among(documents, self.pool.query), seen.among(documents)
-        grades, label = self.grades[documents], self.label[documents]
-        return replace(self, pool=pool, drawn=drawn, grades=grades, label=label), involved
+        return replace(self, pool=pool, drawn=drawn, label=self.label[documents]), involved
 
     def labels_as(self, estimator: str, contrast: np.ndarray) -> LabelsRead:
         """The labels as an estimator reads them; those of nDCG and AP are the same for all contrasts."""
         if estimator not in self.read or not isinstance(self.pool, RevealedPool):
-            self.read[estimator] = labels_read(self.pool, self.drawn, self.label, contrast, estimator)
+            self.read[estimator] = labels_read(self.pool, self.drawn, self.counted, contrast, estimator)
         return self.read[estimator]
 
     def _estimated(self, weights: np.ndarray, estimator: str) -> DocumentEstimate:
@@ -139,26 +138,26 @@ class JudgedDocuments(Judged):
         return [self.shown[_key(each, estimator)] for each in contrasts]
 
     def changes(self, contrast: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
-        """float64[N, G+1], how far an estimate of nDCG or AP moves with other labels, bool[N, G+1]."""
+        """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
+        if not isinstance(self.pool, RevealedPool):
+            pull, values = self._pull(contrast, estimator), self.pool.form.values[: self.tables.pool.max_grade + 1]
+            return np.asarray(pull[:, None] * (values - values[np.maximum(self.label, 0)][:, None]))
         if len(contrast) <= OWN_CLASSES and not self.drawn.sample.design.nested:
-            return self._changes(contrast[None], estimator, others)[0]
+            return label_changes(self.labels_as(estimator, contrast), contrast[None], others)[0]
         key = estimator, others.tobytes()
         if key not in self.changed:  # The change of a contrast is the sum of those of its rankers.
-            self.changed[key] = self._changes(np.eye(len(contrast)), estimator, others)
+            rankers = np.eye(len(contrast))
+            self.changed[key] = label_changes(self.labels_as(estimator, rankers[0]), rankers, others)
         used = np.flatnonzero(contrast)
         return np.tensordot(contrast[used], self.changed[key][used], 1)
 
-    def _changes(self, contrasts: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
-        return label_changes(self.labels_as(estimator, contrasts[0]), contrasts, others)
-
-    def pull(self, each: LabelsRead, contrast: np.ndarray) -> np.ndarray:
+    def _pull(self, contrast: np.ndarray, estimator: str) -> np.ndarray:
         """float64[N], how much the error of each drawn document counts, and 0 for all others."""
-        seen, opening = self.pool, each.sample.opening[self.pool.query]
+        seen, each = self.pool, self.labels_as(estimator, contrast)
         slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
-        counted = coefficients(seen.query, each.sample, slope, each.share)
-        return ratio_or_zero(counted, opening)
+        return ratio_or_zero(coefficients(seen.query, each.sample, slope, each.share), each.sample.opening[seen.query])
 
-    def _replays(self, weights: np.ndarray, how: How) -> DocumentReplays | None:
+    def _replays(self, weights: np.ndarray, estimator: str) -> DocumentReplays | None:
         """Samples like this one; None if nothing is left to chance, or if the design cannot be replayed."""
         sample = self.drawn.sample
         if self.basis.census or not can_be_replayed(self.pool, sample.design):
@@ -166,11 +165,11 @@ class JudgedDocuments(Judged):
         if "redraws" not in self.kept:
             # With labels from the model as the labels correct it.
             chance = np.where(sample.drawn, sample.chance(self.pool.query), 1.0)
-            grades = rescaled_grades(self.drawn.grades, self.label, 1 / chance)
-            self.kept["redraws"] = Redraws(self.pool.query, sample.design, grades, self.by_name)
+            grades = rescaled_grades(self.drawn.grades, self.counted, 1 / chance)
+            self.kept["redraws"] = Redraws(self.pool.query, sample.design, grades, self.tables.pool.by_name)
         redraws, values = self.kept["redraws"], self.pool.form.values
-        expected = (self.drawn if how.estimator == "difference" else redraws).grades @ values
-        stands_for = np.zeros_like(expected) if how.estimator == "ht" else expected
+        expected = (self.drawn if estimator == "difference" else redraws).grades @ values
+        stands_for = np.zeros_like(expected) if estimator == "ht" else expected
         return DocumentReplays(*self.pool.involved(weights), redraws, stands_for)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
@@ -186,7 +185,7 @@ class JudgedDocuments(Judged):
         if isinstance(self.pool, RevealedPool):
             matters = (self.pool.differs(contrast) & (self.pool.weight > 0))[self.pool.query]
         else:
-            gradient = self.pool.gradients(Variables.of(self.pool.form, self.grades).mean)
+            gradient = self.pool.gradients(Variables.of(self.pool.form, self.drawn.grades).mean)
             matters = influence_of(self.pool, gradient)[0] > 0
         return bool((self.drawn.sample.chance(self.pool.query) >= 1)[matters].all())
 
@@ -194,9 +193,9 @@ class JudgedDocuments(Judged):
         """float64[N], the model's variance that each document brings; all that can be drawn become known first."""
         weight = self.pool.weight[self.pool.query]
         if isinstance(self.pool, RevealedPool):
-            order = self.pool.judging_order(self.grades, first=possible)
-            return weight**2 * self.pool.squares(order, self.grades, contrast[None])[0]
-        variables = Variables.of(self.pool.form, self.grades)
+            order = self.pool.judging_order(self.drawn.grades, first=possible)
+            return weight**2 * self.pool.squares(order, self.drawn.grades, contrast[None])[0]
+        variables = Variables.of(self.pool.form, self.drawn.grades)
         return ((contrast @ self.pool.gradients(variables.mean)) * weight) ** 2 * variables.variance
 
     def _caution(self, mean: DocumentEstimate, what: str, unreached: float, census: bool) -> str:
@@ -221,31 +220,16 @@ class JudgedDocuments(Judged):
             warnings.warn(caution, stacklevel=6)
         return "; ".join(said)
 
-
-def _share(part: float, total: float) -> tuple[float, float]:
-    """A part of a variance as a share of the whole and as it is; both are 0 if only rounding is left of it."""
-    return (part / total, part) if part > 1e-9 * total else (0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class DocumentPlan(LabelledPlan):
-    """A plan that drew documents, with its labels."""
-
-    def _made(self, how: How) -> JudgedDocuments:
-        assert self.tables.documents is not None
-        return judged_documents(self.tables, self.tables.documents, self.label, how, self.strays)
-
-    def within(self, rows: np.ndarray, share: float, how: How) -> JudgedDocuments | None:
-        """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""
-        whole = self.judged(how)
-        pool, qids = whole.pool, set(self.tables.pool.qids[rows])
+    def within(self, rows: np.ndarray, share: float) -> LabelledDocuments | None:
+        """The same within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""
+        pool, qids = self.pool, set(self.tables.pool.qids[rows])
         inside = np.isin(np.arange(len(pool.weight)), rows)
-        drawn = whole.drawn.sample.drawn & inside[pool.query]
-        if not (drawn & (whole.label >= 0)).any():
+        drawn = self.drawn.sample.drawn & inside[pool.query]
+        if not (drawn & (self.counted >= 0)).any():
             return None
-        missing = tuple(each for each in whole.basis.missing if each[0] in qids)
+        missing = tuple(pair for pair in self.basis.missing if pair[0] in qids)
         basis = replace(
-            whole.basis,
+            self.basis,
             n_draws=int(drawn.sum()),
             n_queries=len(np.unique(pool.query[drawn])),
             n_judged=int(drawn.sum()) - len(missing),
@@ -253,81 +237,74 @@ class DocumentPlan(LabelledPlan):
             model_caution="",
         )
         weight = np.where(inside, pool.weight / share, 0.0)
-        return replace(whole, pool=replace(pool, weight=weight), basis=basis, shown={}, changed={}, read={})
+        return replace(self, pool=replace(pool, weight=weight), basis=basis, shown={}, changed={}, read={})
 
-    def parts(self, contrast: np.ndarray, how: How) -> Parts:
+    def parts(self, contrast: np.ndarray, estimator: str) -> Parts:
         """An estimate taken apart, with the expectations after its correction of the model."""
-        judged = self.judged(how)
-        each = judged.labels_as(how.estimator, contrast)
-        seen, opening = each.seen, each.sample.opening
+        each = self.labels_as(estimator, contrast)
+        seen, counts = each.seen, ratio_or_zero(each.seen.weight, each.sample.opening)
         base = float(seen.weight @ (seen.values(each.expected) @ contrast))
-        counts = ratio_or_zero(seen.weight, opening)
         residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
         step, effect = counts * residuals.step, counts[seen.query] * residuals.terms
         weight = counts[seen.query] * residuals.influence
-        total, labelled = weight.sum(), judged.label >= 0
+        total, labelled = weight.sum(), self.counted >= 0
         weight, use = weight / total if total > 0 else weight, labelled & (weight > 0)
-        drawn = np.flatnonzero(np.bincount(seen.query[labelled], minlength=len(step)) > 0)
+        documents = np.bincount(seen.query[labelled], minlength=len(step))
+        drawn = np.flatnonzero(documents > 0)
         base += float(np.delete(step, drawn).sum())  # what labels of other queries say about those without one
-        of_query = {"documents": np.bincount(seen.query[labelled], minlength=len(step))}
-        of_query["weight"] = np.bincount(seen.query, weights=weight, minlength=len(step))
-        columns = {name: column[drawn] for name, column in (of_query | {"contribution": step}).items()}
-        return Parts(base, drawn, columns, judged.label, effect, weight, use)
-
-    def changes(self, contrast: np.ndarray, how: How, others: np.ndarray) -> np.ndarray:
-        """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
-        judged = self.judged(how)
-        if isinstance(judged.pool, RevealedPool):
-            return judged.changes(contrast, how.estimator, others)
-        pull = judged.pull(judged.labels_as(how.estimator, contrast), contrast)
-        values = judged.pool.form.values[: self.tables.pool.max_grade + 1]
-        return np.asarray(pull[:, None] * (values - values[np.maximum(self.label, 0)][:, None]))
+        of_query = np.bincount(seen.query, weights=weight, minlength=len(step))
+        columns = {"documents": documents[drawn], "weight": of_query[drawn], "contribution": step[drawn]}
+        return Parts(base, drawn, columns, self.counted, effect, weight, use)
 
     @cached_property
     def chance(self) -> np.ndarray:
         """float64[N], the probability of each drawn document; 0 for all others."""
-        assert self.tables.documents is not None
-        return _chance(self.tables.pool.query_of_document, self.tables.documents.sample)
+        return _chance(self.tables.pool.query_of_document, self.drawn.sample)
+
+
+def _share(part: float, total: float) -> tuple[float, float]:
+    """A part of a variance as a share of the whole and as it is; both are 0 if only rounding is left of it."""
+    return (part / total, part) if part > 1e-9 * total else (0.0, 0.0)
 
 
 def _chance(query: np.ndarray, sample: TwoPhase) -> np.ndarray:
     return np.where(sample.drawn, sample.chance(query), 0.0)
 
 
-def judged_documents(
+def labelled_documents(
     tables: PlanTables,
     documents: DrawnDocuments,
     label: np.ndarray,
-    how: How,
+    measure: irm.Measure,
+    missing: str = "error",
     strays: Strays = NO_STRAYS,
-) -> JudgedDocuments:
+) -> LabelledDocuments:
     """Join labels to the documents that were drawn.
 
     Shapes: label int64[N].
     """
     pool, sample = tables.pool, documents.sample
-    seen, drawn, drawing, nested = seen_by(how.measure, pool), sample.drawn, sample.design.drawing, sample.design.nested
-    by_surprises = drawing == SURPRISES
+    drawn, drawing, nested = sample.drawn, sample.design.drawing, sample.design.nested
+    seen, by_surprises = seen_by(measure, pool), drawing == SURPRISES
     served_family = seen.form.family == "additive" or (by_surprises and isinstance(seen, RevealedPool))
     if not (nested or served_family):
         served = "nDCG, AP and additive measures" if by_surprises else "additive measures"
         raise ValueError(
-            f"{how.measure} cannot be estimated from this plan: labels of documents drawn by {drawing} serve {served}, "
+            f"{measure} cannot be estimated from this plan: labels of documents drawn by {drawing} serve {served}, "
             'such as DCG. Those of a plan with design="depth" serve every measure'
         )
-    line = label_calibration(pool, how.measure, label, _chance(pool.query_of_document, sample))
+    line = label_calibration(pool, measure, label, _chance(pool.query_of_document, sample))
     otherwise = "" if nested else LOOK_SO_FAR
-    unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise, strays=strays)
-    label = np.where(drawn & (label < 0), 0, label)
+    unlabelled = missing_pairs(pool.keys, drawn & (label < 0), missing, otherwise=otherwise, strays=strays)
     basis = Basis(
-        measure=str(how.measure),
+        measure=str(measure),
         n_draws=int(drawn.sum()),
         n_queries=len(np.unique(pool.query_of_document[drawn])),
         n_judged=int(drawn.sum()) - len(unlabelled),
         census=documents.certain,
         missing=unlabelled,
-        missing_policy=how.missing,
+        missing_policy=missing,
         level="document",
         model_caution="" if line is None else line.caution,
     )
-    return JudgedDocuments(pool.names, basis, seen, documents, pool.grades, label, pool.by_name, topics=pool.queries)
+    return LabelledDocuments(pool.names, basis, tables, measure, label, seen, documents, topics=pool.queries)

@@ -1,4 +1,4 @@
-"""What can be asked of labels, and how does every sample with labels, and every plan with them, answer it?"""
+"""Units that were drawn, with their labels: what every estimate and every interval is computed from [theory 5]."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import level
-from pt_active.frames.qrels import check_policy
-from pt_active.frames.strays import Strays
 from pt_active.inference import ties
+from pt_active.inference.agreement import judges_variance
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import SIMULATED
 from pt_active.inference.new_queries import NEW, THESE, ByQuery, check_population
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.basis import SAMPLED, SUFFICIENT_DEGREES, Basis, clustered, for_new_queries, meant
-from pt_active.plans.answers.promises import assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate, kept_to
 from pt_active.plans.making.kept import PlanTables
+
+REPLAY_SEED = 0
+"""The seed of simulated labels and draws, so that the same labels have the same interval."""
 
 MIN_UNLIKE = 4
 """If all but fewer queries than this have the same value, and these are not the majority, there is no interval."""
@@ -32,24 +33,21 @@ MAX_STRANGERS = 0.05
 
 
 @dataclass(frozen=True)
-class How:
-    """What is asked of labels: the measure (of pairs a loss), the estimator, the level, the policy, and the interval.
+class Settings:
+    """By which estimator labels are read, and what interval is wanted: its level, and the queries that it holds for.
 
     ``replays`` says whether replays of the sample may widen it where there are few draws [theory 5], ``queries`` for
     which queries it holds [theory 16], and ``clusters`` names a column of those that belong together.
     """
 
-    measure: Any
     estimator: str = ESTIMATOR
     confidence: float = 0.95
-    missing: str = "error"
     replays: bool = True
     queries: str = THESE
     clusters: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", level("confidence", self.confidence))
-        check_policy(self.missing)
         check_population(self.queries)
 
 
@@ -101,34 +99,34 @@ class Measured:
             object.__setattr__(self, name, float(ties.settled(getattr(self, name), self.scale)))
 
 
-def inferred(measured: Measured, how: How) -> dict[str, Any]:
+def inferred(measured: Measured, settings: Settings) -> dict[str, Any]:
     """The fields that `Estimate` and `Comparison` have in common."""
     basis, degrees = measured.basis, float(measured.degrees)
     # An error of 0 in a sample: the model explains all variation, so that the error cannot be estimated.
     still = bool(basis.missing) if measured.certain else measured.standard_error == 0
     degenerate = measured.unusable or still
     sound = not (degenerate or measured.certain) and degrees > 0 and np.isfinite(measured.standard_error)
-    replays = _replayed(measured, how) if sound else None
-    ends = None if replays is None else tails(replays, degrees, how.confidence)
+    replays = _replayed(measured, settings) if sound else None
+    ends = None if replays is None else tails(replays, degrees, settings.confidence)
     refusal = _refusal(measured, ends) if sound else ""
     caution = refusal or (_caution(measured, replays) if sound else "")
     return {
         "basis": replace(basis, interval_caution=caution),
         "standard_error": 0.0 if measured.certain else measured.standard_error,
         "degrees_of_freedom": np.inf if measured.certain else degrees,
-        "confidence_level": how.confidence,
+        "confidence_level": settings.confidence,
         "degenerate": degenerate or bool(refusal),
         "reference": "effective" if ends is None else SIMULATED,
         "tails": ends,
-        "replayable": not (sound and how.replays) or measured.replayed is not None,
+        "replayable": not (sound and settings.replays) or measured.replayed is not None,
     }
 
 
-def _replayed(measured: Measured, how: How) -> Replayed | None:
+def _replayed(measured: Measured, settings: Settings) -> Replayed | None:
     """Replays of the sample; None if t is used alone."""
-    if measured.replayed is None or not how.replays or measured.basis.n_effective >= MAX_DRAWS:
+    if measured.replayed is None or not settings.replays or measured.basis.n_effective >= MAX_DRAWS:
         return None
-    return measured.replayed(replays_for(how.confidence))
+    return measured.replayed(replays_for(settings.confidence))
 
 
 def _refusal(measured: Measured, ends: Tails | None) -> str:
@@ -164,25 +162,20 @@ def _caution(measured: Measured, replays: Replayed | None) -> str:
 
 
 @dataclass(frozen=True)
-class Judged(ABC):
-    """A sample with its labels. Subclasses estimate a contrast from their kind of sample.
+class Labelled(ABC):
+    """Units that were drawn, with their labels. Subclasses estimate a contrast from their kind of unit.
 
-    ``basis`` lacks the name of the estimator; ``judges`` adds the error of the judges to the fields of a result.
-    ``topics`` has a row for each of the m queries; None if queries are not what is sampled from.
-    ``strangers`` are the shares of later rankers' documents that are not in the pool.
+    ``basis`` lacks the name of the estimator. ``topics`` has a row for each of the m queries; None if queries are not
+    what is sampled from. ``strangers`` are the shares of later rankers' documents that are not in the pool.
     """
 
     names: tuple[str, ...]
     basis: Basis
     topics: pd.DataFrame | None = field(default=None, kw_only=True, repr=False, compare=False)
-    judges: Callable[[Judged, Contrast, dict[str, Any]], dict[str, Any]] | None = field(
-        default=None, kw_only=True, repr=False, compare=False
-    )
-
     strangers: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @abstractmethod
-    def measured(self, contrast: Contrast, how: How) -> Measured:
+    def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """Estimate a contrast and its error."""
 
     def beyond(self, contrast: Contrast) -> str:
@@ -196,59 +189,61 @@ class Judged(ABC):
             "relevant, so there is no interval and no test"
         )
 
-    def answers(self, contrast: Contrast, measured: Measured, how: How) -> tuple[dict[str, Any], ...]:
+    def for_these(self, contrast: Contrast, measured: Measured, settings: Settings) -> dict[str, Any]:
+        """The fields of an answer for the queries that were sampled from."""
+        return inferred(measured, settings)
+
+    def answers(self, contrast: Contrast, measured: Measured, settings: Settings) -> tuple[dict[str, Any], ...]:
         """The fields of an answer for the queries that were asked for, and for the others if these are known."""
         if beyond := self.beyond(contrast):
             caution = "; ".join(filter(None, (beyond, measured.basis.caution)))
             basis = replace(measured.basis, census=False, caution=caution)
             measured = replace(measured, certain=False, unusable=True, basis=basis)
-        these = inferred(measured, how)
-        if self.judges is not None:
-            these = self.judges(self, contrast, these)
+        these = self.for_these(contrast, measured, settings)
         if measured.by_query is None:
             return (these,)
         assert self.topics is not None
-        by_query = self.by_query(measured, how)
-        own, new = meant(by_query, self.topics, how.clusters)
+        by_query = self.by_query(measured, settings)
+        own, new = meant(by_query, self.topics, settings.clusters)
         both = {
             THESE: these | {"population": own},
             NEW: for_new_queries(these, by_query, measured.scale) | {"population": new},
         }
-        return tuple(both[name] for name in ((NEW, THESE) if how.queries == NEW else (THESE, NEW)))
+        return tuple(both[name] for name in ((NEW, THESE) if settings.queries == NEW else (THESE, NEW)))
 
-    def by_query(self, measured: Measured, how: How) -> ByQuery:
+    def by_query(self, measured: Measured, settings: Settings) -> ByQuery:
         """The estimate as a mean of estimates of each query, with the clusters that were asked for."""
         assert measured.by_query is not None
         assert self.topics is not None
-        return clustered(measured.by_query, self.topics, how.clusters)
+        return clustered(measured.by_query, self.topics, settings.clusters)
 
     @property
     def lower_is_better(self) -> bool:
         """Whether the system with the smaller value wins, as for errors."""
         return False
 
-    def estimate(self, system: int, how: How) -> Estimate:
+    def estimate(self, system: int, settings: Settings) -> Estimate:
         """Estimate one system [theory 5]."""
-        measured = self.measured(Contrast(system), how)
-        answers = self.answers(Contrast(system), measured, how)
+        measured = self.measured(Contrast(system), settings)
+        answers = self.answers(Contrast(system), measured, settings)
         if measured.bounds is not None:
             answers = tuple(kept_to(measured.bounds, fields) for fields in answers)
         found = [Estimate(name=self.names[system], value=measured.value, **fields) for fields in answers]
         return replace(found[0], beside=next(iter(found[1:]), None))
 
-    def compare(self, first: int, second: int, how: How) -> Comparison:
+    def compare(self, first: int, second: int, settings: Settings) -> Comparison:
         """Estimate and test the difference of two systems, first minus second [theory 5]."""
-        measured, names = self.measured(Contrast(first, second), how), (self.names[first], self.names[second])
-        answers = self.answers(Contrast(first, second), measured, how)
+        measured, names = self.measured(Contrast(first, second), settings), (self.names[first], self.names[second])
+        answers = self.answers(Contrast(first, second), measured, settings)
         lower = {"lower_is_better": self.lower_is_better}
         found = [Comparison.tested(*names, measured.value, fields | lower) for fields in answers]
         return replace(found[0], beside=next(iter(found[1:]), None))
 
-    def result(self, contrast: Contrast, how: How) -> Estimate | Comparison:
+    def result(self, contrast: Contrast, settings: Settings) -> Estimate | Comparison:
         """`estimate` of one system, `compare` of two."""
         if contrast.second is None:
-            return self.estimate(contrast.first, how)
-        return self.compare(contrast.first, contrast.second, how)
+            return self.estimate(contrast.first, settings)
+        return self.compare(contrast.first, contrast.second, settings)
 
 
 class Parts(NamedTuple):
@@ -263,66 +258,65 @@ class Parts(NamedTuple):
     use: np.ndarray  # bool[N], which count
 
 
-CUT_CAUTION = (
-    "the plan was cut to what is judged: the interval here assumes a number of labels fixed beforehand; that of the "
-    "status holds however often you look"
-)
-"""The caution of estimates from a plan that was cut."""
+class Judges(NamedTuple):
+    """Who judged the documents of a plan [theory 12]."""
+
+    number: np.ndarray  # int64[N], the judges of each document; 1 where an adjudicator settled it
+    opinion: np.ndarray  # float64[N, G+1], what another judge would say of it; 0 without a label
+    twice: int  # How many documents have two judges or more
 
 
 @dataclass(frozen=True)
-class LabelledPlan(ABC):
-    """A plan with its labels, int64[N], -1 where there is none; many answers share the measured values.
+class LabelledPlan(Labelled):
+    """What a plan drew, with its labels, for one measure; subclasses know queries and documents."""
 
-    ``ignored`` labels are of what was not drawn, and ``strays`` of no document of the plan.
-    """
+    tables: PlanTables = field(repr=False, compare=False)
+    measure: irm.Measure
+    label: np.ndarray  # int64[N], as they were given; -1 where there is none
+    records: pd.DataFrame | None = field(default=None, kw_only=True, repr=False, compare=False)
+    judges: Judges | None = field(default=None, kw_only=True, repr=False, compare=False)  # by the records, if any
 
-    tables: PlanTables
-    label: np.ndarray
-    ignored: int = 0
-    strays: Strays = field(default_factory=Strays)
-    _kept: dict[tuple[irm.Measure, str], Any] = field(default_factory=dict, repr=False, compare=False)
-
-    def judged(self, how: How) -> Any:
-        """The sample with its labels, made once for each measure and policy."""
-        key = how.measure, how.missing
-        if key not in self._kept:
-            judged = self._made(how)
-            about = {"ignored": self.ignored, "unknown": self.strays}
-            about |= {"measure": self.tables.named(how.measure), "assumed": assumptions_of(self.tables, how.measure)}
-            caution = CUT_CAUTION if self.tables.manifest.cut else ""
-            basis = replace(judged.basis, stopping_caution=caution, **about)  # type: ignore[arg-type]
-            self._kept[key] = replace(judged, basis=basis, strangers=self.tables.manifest.strangers)
-        return self._kept[key]
+    def for_these(self, contrast: Contrast, measured: Measured, settings: Settings) -> dict[str, Any]:
+        """The fields of an answer for the plan's queries; the error of the judges is added if they are known."""
+        fields = super().for_these(contrast, measured, settings)
+        if self.judges is None:
+            return fields
+        number, opinion, twice = self.judges
+        rows = np.flatnonzero(self.label >= 0)
+        basis = replace(fields["basis"], judged_twice=float(twice) / max(len(rows), 1))
+        if not twice:
+            return fields | {"basis": basis}
+        others = opinion > 0
+        others[rows, self.label[rows]] = False
+        change = self.changes(contrast.weights(len(self.names)), settings.estimator, others)
+        variance = judges_variance(change[rows], self.chance[rows], opinion[rows], number[rows])
+        before, degrees = fields["standard_error"], fields["degrees_of_freedom"]
+        both = before**2 + variance
+        if variance > 0 and degrees > 0:
+            # Satterthwaite: the error of judges is known from the documents with two labels alone.
+            degrees = both**2 / (before**4 / degrees + variance**2 / twice)
+        basis = replace(basis, error_of_judges=float(np.sqrt(variance)))
+        return fields | {"basis": basis, "standard_error": float(np.sqrt(both)), "degrees_of_freedom": degrees}
 
     @abstractmethod
-    def _made(self, how: How) -> Judged:
-        """The sample with its labels for one measure and policy, not yet cached."""
-
-    @abstractmethod
-    def within(self, rows: np.ndarray, share: float, how: How) -> Judged | None:
-        """The sample within a group of queries that was known before drawing, or None if it has no label there.
+    def within(self, rows: np.ndarray, share: float) -> LabelledPlan | None:
+        """The same within a group of queries that was known before drawing, or None if it has no label there.
 
         Shapes: rows int64[r].
         """
 
     @abstractmethod
-    def parts(self, contrast: np.ndarray, how: How) -> Parts:
+    def parts(self, contrast: np.ndarray, estimator: str) -> Parts:
         """An estimate of a contrast, float64[k], taken apart."""
 
     @abstractmethod
-    def changes(self, contrast: np.ndarray, how: How, others: np.ndarray) -> np.ndarray:
+    def changes(self, contrast: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
         """float64[N, G+1], how far an estimate of a contrast would move if each label were another grade.
 
-        It is known of the ``others``, bool[N, G+1], that are asked for.
+        It is known of the ``others``, bool[N, G+1], that are asked for; 0 for documents without a label.
         """
 
     @property
     @abstractmethod
     def chance(self) -> np.ndarray:
         """float64[N], the probability that each drawn document is asked for; 0 for all others."""
-
-    @property
-    def drawn(self) -> np.ndarray:
-        """int64[s], the queries that were drawn, or from which documents were drawn."""
-        return np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)

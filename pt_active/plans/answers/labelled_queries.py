@@ -15,15 +15,14 @@ from pt_active.inference.new_queries import by_drawn_query
 from pt_active.inference.reference import Replayed, labellings, redrawn, replayed, rescaled_grades
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import Contrast, How, Judged, LabelledPlan, Measured, Parts
+from pt_active.plans.answers.labelled import REPLAY_SEED, Contrast, LabelledPlan, Measured, Parts, Settings
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import label_calibration, measured_values, model_means, query_chance
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import Evaluator, evaluator, is_compiled, variable_values
 from pt_active.sampling.sample import Sample
-
-REPLAY_SEED = 0  # Seed of simulated labels and draws, so that the same labels have the same interval
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class QueryReplays:
 
 
 @dataclass(frozen=True)
-class JudgedQueries(Judged):
+class LabelledQueries(LabelledPlan):
     """The s sampled queries with their measured values."""
 
     sample: Sample  # The queries that were drawn, among the m of the pool
@@ -73,10 +72,10 @@ class JudgedQueries(Judged):
     pool_model: np.ndarray  # float64[m, k], the measure that the model expects of all queries; NaN if it gives none
     replays: QueryReplays | None = None  # Samples like this one, with labels from the model; None if there are none
 
-    def measured(self, contrast: Contrast, how: How) -> Measured:
+    def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """Estimate the mean over all queries with an estimator in `estimators.ESTIMATORS`."""
         values, controls = contrast.of(self.values), Controls(self.pool_weight, contrast.of(self.pool_model))
-        weigh, replays = estimator_named(how.estimator).weigh, self.replays
+        weigh, replays = estimator_named(settings.estimator).weigh, self.replays
         weighting = weigh(self.sample, controls).at(values)
         mean = weighting.estimate(values)
         sizes = contrast.size(self.values), self.pool_weight, contrast.size(self.pool_model)
@@ -84,7 +83,7 @@ class JudgedQueries(Judged):
             value=float(mean.value),
             standard_error=float(mean.standard_error),
             degrees=float(mean.degrees_of_freedom),
-            basis=replace(self.basis, estimator=how.estimator),
+            basis=replace(self.basis, estimator=settings.estimator),
             certain=self.basis.census,
             scale=float(scale_of(self.sample, *sizes)),
             replayed=None
@@ -103,22 +102,8 @@ class JudgedQueries(Judged):
         weighting = estimator_named(estimator).weigh(self.sample, controls).at(self.values @ contrast)
         return float(weighting.estimate(np.nan_to_num(self.sample.of(controls.model))).value), weighting.weights
 
-
-@dataclass(frozen=True)
-class QueryPlan(LabelledPlan):
-    """A plan that drew queries, with its labels."""
-
-    @cached_property
-    def sample(self) -> Sample:
-        """The queries that were drawn."""
-        return sample_of(self.tables)
-
-    def _made(self, how: How) -> JudgedQueries:
-        model = model_means(self.tables, how.measure)
-        return _judged(self.tables.pool, self.sample, model, self.label, how, self.strays)
-
-    def within(self, rows: np.ndarray, share: float, how: How) -> JudgedQueries | None:
-        """The sample within a group of queries.
+    def within(self, rows: np.ndarray, share: float) -> LabelledQueries | None:
+        """The same within a group of queries.
 
         ``p`` becomes ``p/P`` with the share P of the group, and the inclusion probabilities of its queries do not
         change. With replacement q becomes ``q/Q``, given how many draws fell into the group.
@@ -127,32 +112,32 @@ class QueryPlan(LabelledPlan):
         if not (label >= 0).any():
             return None
         pool = self.tables.pool.select(rows)
-        sample = self.sample.within(np.isin(np.arange(len(self.tables.queries)), rows))
+        sample = self.sample.within(np.isin(np.arange(len(self.pool_weight)), rows))
         certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
         sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
-        pool, model = replace(pool, query_weight=pool.query_weight / share), self.judged(how).pool_model[rows]
-        judged = _judged(pool, sample, model, label, how)
-        return replace(judged, basis=replace(judged.basis, model_caution=""))
+        pool = replace(pool, query_weight=pool.query_weight / share)
+        tables, policy = replace(self.tables, pool=pool), self.basis.missing_policy
+        found = _joined(tables, sample, self.pool_model[rows], label, self.measure, policy)
+        return replace(found, basis=replace(found.basis, model_caution=""))
 
-    def parts(self, contrast: np.ndarray, how: How) -> Parts:
+    def parts(self, contrast: np.ndarray, estimator: str) -> Parts:
         """An estimate taken apart; the effect of a label is ``a (ℓ − Σ_y P(y) ℓ(y instead of its label))``."""
-        judged, grades, size = self.judged(how), self.tables.pool.grades, len(self.label)
-        base, pull = judged.pull(contrast, how.estimator)
-        value = settled(judged.values @ contrast, np.abs(judged.values) @ np.abs(contrast))
-        model = judged.sample.of(judged.pool_model @ contrast)
-        share = judged.sample.count * judged.sample.importance(judged.pool_weight)
+        pool, share = self.tables.pool, self.sample.count * self.sample.importance(self.pool_weight)
+        base, pull = self.pull(contrast, estimator)
+        value = settled(self.values @ contrast, np.abs(self.values) @ np.abs(contrast))
+        model = self.sample.of(self.pool_model @ contrast)
         columns = {"weight": share / share.sum(), "value": value, "expected": model}
         columns["contribution"] = pull * (value - np.nan_to_num(model))
-        use = (self.label >= 0) & self.tables.pool.seen(how.measure)
-        effect = -(grades * self.changes(contrast, how, np.ones(grades.shape, dtype=bool))).sum(axis=1)
-        return Parts(base, self.drawn, columns, self.label, effect, np.full(size, np.nan), use)
+        use = (self.label >= 0) & pool.seen(self.measure)
+        effect = -(pool.grades * self.changes(contrast, estimator, np.ones(pool.grades.shape, dtype=bool))).sum(axis=1)
+        return Parts(base, self.sample.rows, columns, self.label, effect, np.full(len(use), np.nan), use)
 
-    def changes(self, contrast: np.ndarray, how: How, others: np.ndarray) -> np.ndarray:
+    def changes(self, contrast: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
         """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
         pool, label, change = self.tables.pool, self.label, np.zeros(others.shape)
-        others = others & ((label >= 0) & pool.seen(how.measure))[:, None]
-        evaluate, pull = _valuation(pool, how.measure), self.judged(how).pull(contrast, how.estimator)[1]
-        for weight, query in zip(pull, self.drawn, strict=True):
+        others = others & ((label >= 0) & pool.seen(self.measure))[:, None]
+        evaluate, (_, pull) = _valuation(pool, self.measure), self.pull(contrast, estimator)
+        for weight, query in zip(pull, self.sample.rows, strict=True):
             rows = slice(pool.indptr[query], pool.indptr[query + 1])
             place, grade = np.nonzero(others[rows])
             labels = np.tile(np.maximum(label[rows], 0), (len(place) + 1, 1))
@@ -164,25 +149,32 @@ class QueryPlan(LabelledPlan):
     @cached_property
     def chance(self) -> np.ndarray:
         """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws)."""
-        pool, chance = self.tables.pool, np.zeros(len(self.label))
-        inside = np.isin(pool.query_of_document, self.drawn)
-        chance[inside] = query_chance(pool.select(self.drawn), self.sample)
+        pool, chance, drawn = self.tables.pool, np.zeros(len(self.label)), self.sample.rows
+        chance[np.isin(pool.query_of_document, drawn)] = query_chance(pool.select(drawn), self.sample)
         return chance
 
 
-def _judged(
-    pool: Pool,
+def labelled_queries(
+    tables: PlanTables, label: np.ndarray, measure: irm.Measure, missing: str, strays: Strays
+) -> LabelledQueries:
+    """Join labels, int64[N], to the queries that were drawn."""
+    return _joined(tables, sample_of(tables), model_means(tables, measure), label, measure, missing, strays)
+
+
+def _joined(
+    tables: PlanTables,
     sample: Sample,
     model: np.ndarray,
     label: np.ndarray,
-    how: How,
+    measure: irm.Measure,
+    missing: str,
     strays: Strays = NO_STRAYS,
-) -> JudgedQueries:
+) -> LabelledQueries:
     """Measure the drawn queries of a pool; ``model`` is float64[m, k], and ``label`` int64[N]."""
-    measure, sampled = how.measure, pool.select(sample.rows)
+    pool, sampled = tables.pool, tables.pool.select(sample.rows)
     known, seen = label[np.isin(pool.query_of_document, sample.rows)], sampled.seen(measure)
     otherwise = "" if sample.repeated else LOOK_SO_FAR
-    missing = missing_pairs(sampled.keys, seen & (known < 0), how.missing, otherwise=otherwise, strays=strays)
+    unlabelled = missing_pairs(sampled.keys, seen & (known < 0), missing, otherwise=otherwise, strays=strays)
     line = None if sample.census else label_calibration(sampled, measure, known, query_chance(sampled, sample))
     replays = QueryReplays(pool, sample, measure, label)
     basis = Basis.of(
@@ -191,19 +183,22 @@ def _judged(
         measure=str(measure),
         n_queries=len(sample.rows),
         n_judged=int((seen & (known >= 0)).sum()),
-        missing=missing,
-        missing_policy=how.missing,
+        missing=unlabelled,
+        missing_policy=missing,
         model_caution="" if line is None else line.caution,
     )
-    return JudgedQueries(
-        topics=pool.queries,
-        names=pool.names,
-        basis=basis,
+    return LabelledQueries(
+        pool.names,
+        basis,
+        tables,
+        measure,
+        label,
         sample=sample,
         values=measured_values(sampled, measure, known),
         pool_weight=pool.query_weight,
         pool_model=model,
         replays=replays if replays.possible else None,
+        topics=pool.queries,
     )
 
 
