@@ -33,8 +33,8 @@ from pt_active import Plan
 from pt_active.inference.leaderboard import rank_intervals
 from pt_active.inference.significance import corrected_pvalues
 from pt_active.inference.ties import places
-from pt_active.plans.answers.judged import How
-from pt_active.plans.answers.judged_documents import judged_documents
+from pt_active.plans.answers.labelled import Settings
+from pt_active.plans.answers.labelled_documents import labelled_documents
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 
 MEASURE, LEVEL = "nDCG@10", 0.05
@@ -91,17 +91,17 @@ def of_sample(ranking: Ranking, truth: dict[str, float]) -> dict[str, float]:
 def row(name: str, track: Track, budget: int, repetitions: int) -> Iterator[dict[str, object]]:
     """The means over the samples of one set of runs."""
     plan = Plan.create(track.pool, None, MEASURE, level="document", budget=budget, seed=1)
-    tables, how, found = plan.tables, How(plan.measure, confidence=1 - LEVEL), []
+    tables, settings, found = plan.tables, Settings(confidence=1 - LEVEL), []
     truth = dict(zip(plan.rankers, true_scores(track, MEASURE), strict=True))
     keys = pd.MultiIndex.from_frame(tables.pool.keys[["qid", "docno"]])
     label = track.qrels.set_index(["qid", "docno"])["label"].reindex(keys).to_numpy()
     begin, pool = time.process_time(), None
     for seed in tqdm(range(repetitions), desc=name):
-        drawn = redrawn(plan, tables.rounds[0], seed)
-        judged = judged_documents(tables, [drawn], np.where(drawn.sample.drawn, label, -1), how)
+        drawn = redrawn(plan, tables.documents, seed)
+        judged = labelled_documents(tables, drawn, np.where(drawn.sample.drawn, label, -1), plan.measure)
         pool = pool or judged.pool  # all samples share what it keeps
         judged = replace(judged, pool=pool)
-        found.append(of_sample(rank_judged(judged, how), truth))
+        found.append(of_sample(rank_judged(judged, settings), truth))
     table, spent = pd.DataFrame(found).astype(float), time.process_time() - begin
     shares = {each: with_error(table[each].mean(), repetitions) for each in ("ranks hold", "best holds")}
     sizes = {each: f"{table[each].mean():.1f}" for each in table.columns[2:7]}

@@ -245,7 +245,7 @@ def by_documents(
 
 
 def redrawn(plan: Plan, first: DrawnDocuments, seed: int) -> DrawnDocuments:
-    """The plan's round with other random numbers."""
+    """The plan's sample with other random numbers."""
     pool, arguments = plan.tables.pool, plan.tables.manifest.arguments
     rng, cost = np.random.default_rng(seed), pool.document_cost
     sample = draw_documents(
