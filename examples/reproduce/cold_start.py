@@ -56,7 +56,7 @@ class Task:
 
     def of_queries(self, budget: float) -> float:
         """The variance of a plain random sample of queries that costs the budget."""
-        values = measured_values(self.pool, self.measure, self.truth, expected=False) @ self.contrast
+        values = measured_values(self.pool, self.measure, self.truth) @ self.contrast
         drawn = budget / self.pool.query_cost.mean()
         return float((1 - drawn / len(values)) * values.var(ddof=1) / drawn)
 

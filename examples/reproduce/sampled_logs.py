@@ -24,6 +24,7 @@ from tqdm import tqdm
 
 from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.new_queries import ByQuery, by_drawn_query, widened_by_queries
+from pt_active.inference.reference import Tails
 from pt_active.logs import drawn_in_order
 from pt_active.sampling.chances import inclusion_probabilities
 from pt_active.sampling.draws import draw_number
@@ -32,6 +33,7 @@ TABLES = ("sampled-logs",)
 QUERIES = 1_000_000
 SIZES = (1_000, 10_000, 100_000)
 JUDGED = 500
+CONFIDENCE = 0.95
 SLOPE = 0.1  # How the difference grows with the standardised logarithm of the traffic
 MODEL_ERROR = 1.0  # The standard deviation of the errors of the model; that of the differences is about 1
 
@@ -51,23 +53,25 @@ def logs(seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
         yield name, traffic, value, value + MODEL_ERROR * rng.standard_normal(QUERIES)
 
 
-def half_width(error: float, degrees: float) -> float:
-    """That of a 95 % interval."""
-    return float(stats.t.isf(0.025, degrees) * error)
+def covers(off: float, error: float, degrees: float, tails: Tails | None = None) -> float:
+    """Whether a 95 % interval holds the truth, which its middle is off by."""
+    below, above, degrees = tails or Tails(1.0, 1.0, degrees)
+    reach = float(stats.t.isf((1 - CONFIDENCE) / 2, degrees) * error)
+    return float(-above * reach <= off <= below * reach)
 
 
 def judged_in_part(
-    weight: np.ndarray, value: np.ndarray, model: np.ndarray, rng: np.random.Generator
+    weight: np.ndarray, value: np.ndarray, model: np.ndarray, truth: float, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """The estimate from some judged queries, and the half-widths for new queries and for these."""
+    """How far an estimate from some judged queries is off, and whether its intervals for new queries and these hold."""
     sample = draw_number(weight, weight, JUDGED, rng, replace=False)
     own = sample.of(value)
     weighting = estimator_named("regression").weigh(sample, Controls(weight, model)).at(own)
     mean = weighting.estimate(own)
     by_query = by_drawn_query(sample, weighting, weight, model, own)
     error, degrees = float(mean.standard_error), float(mean.degrees_of_freedom)
-    widened = widened_by_queries(error, degrees, None, by_query)
-    return float(mean.value), half_width(widened.standard_error, widened.degrees), half_width(error, degrees)
+    off, widened = float(mean.value) - truth, widened_by_queries(error, degrees, None, by_query, 1 - CONFIDENCE)
+    return off, covers(off, *widened), covers(off, error, degrees)
 
 
 def repeated(
@@ -83,16 +87,16 @@ def repeated(
         weight = traffic[rows] / chance[rows]
         weight /= weight.sum()
         mean = float(weight @ value[rows])
-        census = widened_by_queries(0.0, 1.0, None, ByQuery(weight, value[rows], 0.0))
-        some, new, these = judged_in_part(weight, value[rows], model[rows], rng)
+        census = widened_by_queries(0.0, 1.0, None, ByQuery(weight, value[rows], 0.0), 1 - CONFIDENCE)
+        off, new, these = judged_in_part(weight, value[rows], model[rows], truth, rng)
         yield {
             "certain": float((chance >= 1).sum()),
             "mean": mean,
-            "all": float(abs(mean - truth) <= half_width(census.standard_error, census.degrees)),
+            "all": covers(mean - truth, *census),
             "SE": census.standard_error,
-            "new": float(abs(some - truth) <= new),
-            "these": float(abs(some - truth) <= these),
-            "squared error": (some - truth) ** 2,
+            "new": new,
+            "these": these,
+            "squared error": off**2,
         }
 
 
