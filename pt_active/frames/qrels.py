@@ -59,7 +59,7 @@ LOOK_SO_FAR = "; or look at what is judged so far: plan.status(qrels), or plan.s
 
 
 @dataclass(frozen=True)
-class Labels:
+class JoinedLabels:
     """Labels of what an audit or an active test asks for."""
 
     label: np.ndarray  # float64[N]; NaN where there is none
@@ -170,7 +170,7 @@ def joined_labels(
     max_grade: int | None,
     what: str,
     needed: np.ndarray | bool = True,
-) -> Labels:
+) -> JoinedLabels:
     """Join checked labels to what was drawn, bool[N], of which all that is ``needed`` must have one."""
     check_policy(missing)
     label = np.full(len(keys), np.nan)
@@ -178,4 +178,4 @@ def joined_labels(
     lacking = drawn & needed & np.isnan(label)
     strays = stray_labels(keys, lacking, qrels)
     without = missing_pairs(keys, lacking, missing, what, strays=strays)
-    return Labels(label, without, ignored, strays)
+    return JoinedLabels(label, without, ignored, strays)

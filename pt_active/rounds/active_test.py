@@ -13,7 +13,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, some, whole_number
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import Labels, checked_qrels, joined_labels
+from pt_active.frames.qrels import JoinedLabels, checked_qrels, joined_labels
 from pt_active.frames.visible import visible
 from pt_active.inference.statistics import Area
 from pt_active.inference.weightings import (
@@ -122,7 +122,7 @@ class RoundsSoFar:
         fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
         return fitted.transform(self.instances.frame)[grade_columns(self.instances.frame.columns)].to_numpy(float)
 
-    def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
+    def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> JoinedLabels:
         """The labels of the drawn instances that a measure needs, in the order of the frame of instances."""
         instances = self.instances
         drawn, max_grade = self.rounds.drawn[instances.instance], instances.grades.shape[1] - 1

@@ -222,11 +222,7 @@ def test_documents_from_plan_to_verdict_with_an_extension(files):
     early = data("status", "p2", "plan.csv")
     assert (early["unit"], early["judged"], early["drawn"]) == ("sample", 0, 1)
     every = ("status", "p2", "plan.csv", "p2.csv", "--looks", "end")
-    proposed = re.search(r"pt-active plan --extend p2 --budget ([0-9.]+) --out p2-more", run(*every))
-    state = data(*every)
-    limit = Plan.load("p2").manifest["limit"]
-    assert float(proposed[1]) == pytest.approx(state["needed"] - limit, rel=1e-2)
-    found = state["result"]
+    found = data(*every)["result"]
     assert found["level"] == "document"
     assert found["n_judged"] == len(pd.read_csv("plan.csv")) + len(pd.read_csv("p2.csv"))
 
