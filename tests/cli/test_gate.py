@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from small_collection import COLD, RUNS, exported, invoke, keyed, run
+from small_collection import invoke
 
 ASKED = ("--queries", "these")
 CASES = [
@@ -46,14 +46,3 @@ def test_an_undecided_gate_says_what_to_do(judged):
     assert re.search(r"keep judging, from query née-\d+/x: about \d+ more labels", said)
     assert "pt-active export plan" in said
     assert "pt-active" not in invoke(*asked, "--quiet").stdout
-
-
-def test_a_plan_that_comes_in_parts_is_looked_at_after_each(files):
-    keyed(seed=1)
-    run("plan", *RUNS, *COLD, "--measure", "nDCG@5", "--budget", "150", "--out", "plan")
-    exported()
-    said = run("status", "plan", "plan.csv", "--details")
-    assert "judged      5 of 5 parts" in said
-    assert "valid after each fifth of the plan (obrien-fleming)" in said
-    assert invoke("gate", "plan", "plan.csv", *ASKED, "--margin", "0.5", "--first", "b", "--second", "a").exit_code == 0
-    assert "once all are judged, use --looks end" in invoke("status", "plan", "plan.csv", "--looks", "always").stderr
