@@ -484,7 +484,7 @@ class Plan(Kept[PlanTables]):
         every = len(self.rankers) > 2 and first is None and second is None
         pair: tuple[int, ...] = (0, 1)[: len(self.rankers)]
         if not every and len(self.rankers) > 1:
-            pair = named_pair(self.rankers, first, second, or_all=False)
+            pair = named_pair(self.rankers, first, second)
         looks = looks_asked(self.tables, looks)
         question = Question(pair, self.measure, looks, margin, confidence, missing, queries, clusters)
         ask = pair_status if every else plan_status
@@ -524,7 +524,7 @@ class Plan(Kept[PlanTables]):
                 time need, or one of the two was added by `with_rankers`.
         """
         asked, meant = Rule.of(rule, margin), population_asked(queries)
-        looks, pair = looks_asked(self.tables, looks), named_pair(self.rankers, first, second, or_all=False)
+        looks, pair = looks_asked(self.tables, looks), named_pair(self.rankers, first, second)
         # Where the plan never asks, the model alone would decide.
         if later := {self.rankers[each] for each in pair} & set(self.tables.manifest.later_rankers):
             raise ValueError(

@@ -110,14 +110,14 @@ def opening_columns(pool: Pool, sample: TwoPhase) -> dict[str, np.ndarray]:
 def extended(tables: PlanTables, more: float) -> PlanTables:
     """A plan that goes on, with the same sizes, to the sum of both budgets."""
     assert tables.documents is not None
-    made, graded, before = tables.manifest, graded_of(tables), tables.documents.sample
-    budget, prices = made.limit + more, graded.prices
+    made, before = tables.manifest, tables.documents.sample
+    budget, prices = made.limit + more, tables.prices
     if order := succession_of(before, prices):
         planned = at(order.design, planned_threshold(order.design, prices, budget))
         sample = order.drawn_to(budget)
     else:
         arguments, budgets = made.arguments, (made.limit, budget)
-        sizes = pool_sizes(graded, document_settings(arguments, tables.pool.names))
+        sizes = pool_sizes(graded_of(tables), document_settings(arguments, tables.pool.names))
         earlier, planned = (document_design(sizes, arguments.design, prices, limit) for limit in budgets)
         rng = np.random.default_rng([arguments.seed, tables.pool.believed("document"), int(before.drawn.sum())])
         sample = from_the_top(planned, prices, budget, rng, before, earlier)

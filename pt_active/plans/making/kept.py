@@ -38,7 +38,7 @@ from pt_active.plans.making.manifest import (
 )
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, parse_measure
-from pt_active.sampling.sample import DocumentDesign, TwoPhase
+from pt_active.sampling.sample import Costs, DocumentDesign, TwoPhase
 from pt_active.showing.printed import Printed, plain
 
 MANIFEST = "manifest.json"
@@ -216,6 +216,11 @@ class PlanTables:
     def measure(self) -> irm.Measure:
         """What the sample was designed for."""
         return parse_measure(self.manifest.arguments.measure)
+
+    @property
+    def prices(self) -> Costs:
+        """What judging the documents of the pool costs."""
+        return Costs(self.pool.indptr, self.pool.document_cost, self.manifest.arguments.per_query)
 
     def named(self, measure: irm.Measure | None = None) -> str:
         """A measure, by default the plan's; one that needs all relevant documents names the pool of its values."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pt_active.inference.stopping.looks import PLANNED_LOOKS
-from pt_active.plans.making.documents import graded_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.sampling.drawings import SUCCESSIVE
 from pt_active.sampling.sample import TwoPhase
@@ -30,7 +29,7 @@ def parts_of_plan(tables: PlanTables) -> list[TwoPhase]:
     the top come as a whole, spread over the parts.
     """
     assert tables.documents is not None
-    made, prices, sample = tables.manifest, graded_of(tables).prices, tables.documents.sample
+    made, prices, sample = tables.manifest, tables.prices, tables.documents.sample
     if order := succession_of(sample, prices):
         return order.parts(made.limit, PLANNED_LOOKS)
     rng = np.random.default_rng([made.arguments.seed, _STAGE, int(made.drawn or "0", 16)])
@@ -50,6 +49,6 @@ def judged_part(tables: PlanTables, label: np.ndarray) -> TwoPhase | None:
     if in_parts(tables):
         found = [each for each in parts_of_plan(tables) if has[each.drawn].all()][-1:]
     else:
-        order = succession_of(sample, graded_of(tables).prices)
+        order = succession_of(sample, tables.prices)
         found = [order.first(order.judged(sample.drawn & has))] if order else []
     return found[0] if found and found[0].drawn.any() else None

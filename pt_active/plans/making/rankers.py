@@ -74,16 +74,12 @@ def named_pair(
     second: str | None,
     kind: str = "ranker",
     where: str = "plan",
-    *,
-    or_all: bool = True,
 ) -> tuple[int, int]:
     """Indices of the two rankers, or predictors, to compare."""
     if len(names) < 2:
         raise ValueError(f"a comparison needs two {kind}s; this {where} has only {checks.shown(names[0])}")
     if len(names) > 2 and (first is None or second is None):
-        listed = checks.some(names, 20)
-        instead = "; or rank them all" if or_all else ""
-        raise ValueError(f"name the {kind}s to compare, as first= and second=, of {listed}{instead}")
+        raise ValueError(f"name the {kind}s to compare, as first= and second=, of {checks.some(names, 20)}")
     chosen = [first or next(name for name in names if name != second)]
     chosen.append(second or next(name for name in names if name != chosen[0]))
     for name in chosen:
