@@ -101,6 +101,7 @@ def test_an_experiment_runs_what_pipelines_share_once():
 @pytest.mark.parametrize(("depth", "k", "kept"), [(None, 1, 1), (2, 1, 1), (1, 2, 1), (None, 2, 2)])
 def test_a_cutoff_cuts_each_ranking(depth, k, kept):
     runs, wanted = Runs(depth, a=A, b=B), Runs(kept, a=A, b=B)
+    assert len(wanted(TOPICS)) == 2 * kept * len(TOPICS)  # Both rankings have other documents on top
     compiled = ((pt.Transformer.identity() >> runs) % k).compile()
     assert runs % k == runs.fuse_rank_cutoff(k) == wanted
     for cut in (runs % k, compiled):

@@ -140,6 +140,7 @@ def test_malformed_pools(column, values, message):
     ("column", "values", "said"),
     [
         ("rank_first", [0, 2, 4, -1, 0, -1], "run 'first': 2 rows are below a rank without a document"),
+        ("rank_first", [1, 2, 3, -1, 0, -1], "run 'first': 3 rows are below a rank without a document"),
         ("rank_second", [-1, 0, -1, 1, 2, 0], "run 'second': 1 row is below a rank without a document"),
         ("score_first", [1, 2, 3, None, 1, None], "run 'first': score_first is above that of the rank before in 2"),
         ("score_second", [None, 2, None, 1, 1, 2], ""),
