@@ -400,6 +400,81 @@ replays: the caution of the smallest budget [test_replay]
     defensive_share(budgets[-1] / float => defensive_share(budgets[0] / float
 savings: an error that grew again [test_replay]
     squared[1:] < np.minimum.accumulate(squared)[:-1]] => squared[1:] < np.inf]
+# Surprises, looks and files
+successive draws: the law of the drawing by surprises [test_successive]
+    EXPONENTIAL if design.drawing == SUCCESSIVE else UNIFORM => UNIFORM if design.drawing == SUCCESSIVE else EXPONENTIAL
+surprises: uniform clocks are exponential [test_successive]
+    own = clock if design.drawing == SUCCESSIVE else EXPONENTIAL.inclusion(clock) => own = clock
+successive draws: the dearest document without its opening [test_successive]
+    prices.overhead + float(prices.cost[design.order].max()) => float(prices.cost[design.order].max())
+successive draws: the one at the threshold is drawn too [test_successive]
+    self.priority < threshold => self.priority <= threshold
+surprises: gains by the weight of a query, not its square [test_surprises]
+    defensive)) * pool.weight[pool.query] ** 2) => defensive)) * pool.weight[pool.query])
+surprises: a pool without any effect has no sizes [test_surprises]
+    np.where(average > 0, defensive * average, 1.0) => defensive * average
+surprises: the cautious error of documents that cannot be drawn [test_surprises]
+    weight = pool.weight[pool.query] ** 2 * (chance > 0) => weight = pool.weight[pool.query] ** 2
+surprises: caution for all weight, not for what is left [test_surprises]
+    error + left.sum() * _added( => error + weight.sum() * _added(
+surprises: queries in which no pair differs are drawn [test_surprises]
+    gain = gain * pool.ever_differs(pairs)[pool.query] => pass
+surprises: single rankers are served unasked [test_surprises]
+    single if settings.serves_singles and k > 1 else None => single if k > 1 else None
+surprises: the variance of an effect not centred [test_surprises]
+    surprise, np.sqrt(np.maximum(square - mean**2, 0.0)) => surprise, np.sqrt(np.maximum(square, 0.0))
+surprises: odds of the class K without those of others [test_surprises]
+    odds = np.log(share) - np.log1p(-share) => odds = np.log(share)
+surprises: a query corrects its own model [test_surprises]
+    np.arange(len(pool.weight)) % FOLDS), level) => np.arange(len(pool.weight)) % 1), level)
+misfit: the fourth cumulant of an event [test_surprises]
+    spread * (1 - 6 * spread) => spread * (1 - 3 * spread)
+misfit: the class K is no part of the queries [test_surprises]
+    weight = np.r_[(1 - share) * np.exp(logs), share] => weight = np.r_[np.exp(logs), share]
+misfit: the slope is not taken off [test_surprises]
+    (n**2 - two - slope * n).sum() => (n**2 - two).sum()
+surprises: no distance between classes is tried but the best [test_surprises]
+    for near in (best - 1, best + 1): => for near in ():
+surprises: contrasts of many rankers have classes of their own [test_surprises]
+    np.flatnonzero(contrast) if len(contrast) <= OWN_CLASSES => np.flatnonzero(contrast) if True
+recalibration: no ridge on what all logits have in common [test_surprises]
+    _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0 => _COMMON, _SLOPE, _THRESHOLD = 1e-9, 2.0, 1.0
+parts: the smallest error of all that gaps allow [test_gaps]
+    standard_error=np.r_[high[:, 1], unknown] => standard_error=np.r_[low[:, 1], unknown]
+planned looks: spent on one side [test_boundaries]
+    4 * special.ndtr(special.ndtri(alpha / 4) => 2 * special.ndtr(special.ndtri(alpha / 2)
+look ahead: the error falls as the variance does [test_boundaries]
+    now.standard_error[0] * np.sqrt(now.time[0] / self.time) => now.standard_error[0] * (now.time[0] / self.time)
+cost to resolve: an even chance is enough [test_boundaries]
+    half = looks.half_width + _spare(goal) * looks.standard_error => half = looks.half_width
+looks: gaps do not widen intervals [test_gaps]
+    return self.open + np.where(np.isinf => return np.where(np.isinf
+goal: new queries ask for a wider interval [test_boundaries]
+    Goal(half_width=self.half_width - apart) => Goal(half_width=self.half_width + apart)
+cost of one look: the nearest of the claims [test_boundaries]
+    return max(min(_distance(claim, value) => return min(min(_distance(claim, value)
+labels: spam is a grade of its own [test_trec]
+    np.where(label == SPAM, 0, label) => np.where(label == SPAM, 3, label)
+labels: none is too high [test_columns]
+    (label >= SPAM) & (label <= HIGHEST_LABEL) => (label >= SPAM)
+labels: what is not needed is missing too [test_active_test]
+    lacking = drawn & needed & np.isnan(label) => lacking = drawn & np.isnan(label)
+runs: minus 0 is below 0 [test_columns]
+    bits = (score + np.float32(0)).view => bits = score.copy().view
+runs: ties contradict ranks [test_columns]
+    (query[1:] == query[:-1]) & (score[1:] < score[:-1]) => (query[1:] == query[:-1])
+pool: documents in the order of the last ranker [test_pool]
+    for s in range(len(ranks))[::-1]: => for s in range(len(ranks)):
+ranks: scores are compared across queries [test_pool]
+    ((single[1:] > single[:-1]) & same).sum() => (single[1:] > single[:-1]).sum()
+promises: single documents have no bias [test_promises]
+    sample.design.drawing == SURPRISES: => sample.design.drawing == "none":
+promises: AP and nDCG assume nothing of what is outside [test_promises]
+    assumed = ["documents outside the pool are not relevant"] => assumed = []
+runs: one document more than the depth [test_ecosystem]
+    order[rank < depth], rank[rank < depth] => order[rank <= depth], rank[rank <= depth]
+ranks: one query that begins late is enough [test_pool]
+    late[place == 0].all() => late[place == 0].any()
 """
 
 MUTANTS = [Mutant(*parts) for parts in re.findall(r"^(\w.+) \[(.+)\]\n    (.+) => (.+)$", TABLE, re.MULTILINE)]
