@@ -1,16 +1,13 @@
 """What a leaderboard claims of all runs of a track at once: do ranks and the best hold, and how much do they say?
 
-    python examples/reproduce/leaderboard.py FOLDER [--budget 1083] [--repetitions 100] [--evidence FOLDER]
+    python examples/reproduce/leaderboard.py FOLDER [--sets exchanged submitted] [--repetitions 100] [--evidence FOLDER]
 
-FOLDER is that of `tracks.py`. A plan of documents for nDCG@10 is drawn again and again, and its labels are those of the
-track, whose scores from all labels are the truth. *as submitted*: all runs. *exchanged*: every third of them, whose
-rankings are dealt out anew in each topic, so that all are nearly equally good.
-
-``ranks hold`` is the share of samples in which the rank intervals of all runs hold the true ranks (equal runs have any
-order), ``best holds`` that in which a best run is among those that may be it. ``may be best`` is how many these are,
-``width`` how many ranks an interval has on average, ``by Holm`` the same by Holm's test of all pairs, ``new`` for
-queries like those of the track. ``too good`` is the mean error of the value of the run that seems best, ``left``
-without what the ranking says is luck. ``seconds`` are those of CPU for one sample.
+FOLDER is that of `tracks.py`. A plan of documents for nDCG@10, a tenth of all, is drawn anew for each sample; scores
+from all labels are the truth. *submitted*: all runs. *exchanged*: every third, whose rankings are dealt out anew in
+each topic, so that all are nearly equal. ``ranks hold`` is the share of samples in which all rank intervals hold the
+true ranks, ``best holds`` that in which a best run is among those that may be it, ``may be best`` how many these are,
+``width`` how many ranks an interval has, ``by Holm`` the same by Holm's test; *new* is for queries like these. ``too
+good`` is the mean error of the value that seems best, ``left`` without luck, ``seconds`` those of CPU for a sample.
 """
 
 from __future__ import annotations
@@ -37,18 +34,17 @@ from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.labelled_documents import labelled_documents
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 
-MEASURE, LEVEL = "nDCG@10", 0.05
+MEASURE, BUDGET, LEVEL = "nDCG@10", 1083, 0.05
 TABLES = ("leaderboard",)
 
 
-def some_runs(track: Track, step: int, exchanged: bool = False) -> Track:
-    """Each ``step``-th run; with rankings that are dealt out anew in each topic if they are exchanged."""
+def exchanged(track: Track) -> Track:
+    """Every third run, with rankings that are dealt out anew in each topic."""
     ranks = [column for column in track.pool.columns if column.startswith("rank_")]
-    pool = track.pool.drop(columns=[each for number, each in enumerate(ranks) if number % step])
-    if exchanged:
-        rng, kept = np.random.default_rng(0), ranks[::step]
-        for _, rows in pool.groupby("qid").groups.items():
-            pool.loc[rows, kept] = pool.loc[rows, rng.permutation(kept)].to_numpy()
+    some, rng = ranks[::3], np.random.default_rng(0)
+    pool = track.pool.drop(columns=[each for each in ranks if each not in some])
+    for _, rows in pool.groupby("qid").groups.items():
+        pool.loc[rows, some] = pool.loc[rows, rng.permutation(some)].to_numpy()
     return Track(pool, track.qrels)
 
 
@@ -59,22 +55,19 @@ def width(first: np.ndarray, last: np.ndarray) -> float:
 
 def width_by_holm(ranking: Ranking) -> float:
     """The same if Holm's test made the claims."""
-    pvalues = np.array([each.pvalue for each in ranking.comparisons])
     better = np.zeros((len(ranking.names), len(ranking.names)), dtype=bool)
-    sure = corrected_pvalues(pvalues, LEVEL, "holm")[0]
+    sure = corrected_pvalues(np.array([each.pvalue for each in ranking.comparisons]), LEVEL, "holm")[0]
     for (a, b), each, told in zip(combinations(range(len(better)), 2), ranking.comparisons, sure, strict=True):
         better[(a, b) if each.better == each.first else (b, a)] = told
     return width(*rank_intervals(better))
 
 
 def of_sample(ranking: Ranking, truth: dict[str, float]) -> dict[str, float]:
-    """What one ranking claims, and whether it is right."""
+    """What one ranking claims, and whether it is right; equal runs may have any order."""
     first, last = ranking.to_frame()[["rank_low", "rank_high"]].to_numpy().T
-    true = np.array([truth[name] for name in ranking.names])
-    place = places(-true)
+    true, new = np.array([truth[name] for name in ranking.names]), ranking.beside.to_frame()
+    place, error = places(-true), ranking.estimates[0].value - true[0]
     least, most = 1 + (place < place[:, None]).sum(axis=1), (place <= place[:, None]).sum(axis=1)
-    new = ranking.beside.to_frame()
-    error = ranking.estimates[0].value - true[0]
     return {
         "ranks hold": ((first <= least) & (most <= last)).all(),
         "best holds": np.array(ranking.best)[place == 0].any(),
@@ -88,44 +81,38 @@ def of_sample(ranking: Ranking, truth: dict[str, float]) -> dict[str, float]:
     }
 
 
-def row(name: str, track: Track, budget: int, repetitions: int) -> Iterator[dict[str, object]]:
+def row(name: str, track: Track, repetitions: int) -> Iterator[dict[str, object]]:
     """The means over the samples of one set of runs."""
-    plan = Plan.create(track.pool, None, MEASURE, level="document", budget=budget, seed=1)
+    plan = Plan.create(track.pool, None, MEASURE, level="document", budget=BUDGET, seed=1)
     tables, settings, found = plan.tables, Settings(confidence=1 - LEVEL), []
     truth = dict(zip(plan.rankers, true_scores(track, MEASURE), strict=True))
-    keys = pd.MultiIndex.from_frame(tables.pool.keys[["qid", "docno"]])
-    label = track.qrels.set_index(["qid", "docno"])["label"].reindex(keys).to_numpy()
+    label = tables.pool.keys[["qid", "docno"]].merge(track.qrels, how="left")["label"].to_numpy()
     begin, pool = time.process_time(), None
     for seed in tqdm(range(repetitions), desc=name):
         drawn = redrawn(plan, tables.documents, seed)
         judged = labelled_documents(tables, drawn, np.where(drawn.sample.drawn, label, -1), plan.measure)
         pool = pool or judged.pool  # all samples share what it keeps
-        judged = replace(judged, pool=pool)
-        found.append(of_sample(rank_judged(judged, settings), truth))
+        found.append(of_sample(rank_judged(replace(judged, pool=pool), settings), truth))
     table, spent = pd.DataFrame(found).astype(float), time.process_time() - begin
-    shares = {each: with_error(table[each].mean(), repetitions) for each in ("ranks hold", "best holds")}
+    shares = {each: with_error(table[each].mean(), repetitions) for each in table.columns[:2]}
     sizes = {each: f"{table[each].mean():.1f}" for each in table.columns[2:7]}
-    errors = {each: f"{table[each].mean():.4f} ± {table[each].sem():.4f}" for each in ("too good", "left")}
-    about = {"runs": f"{len(plan.rankers)}, {name}", "judgments": budget, "samples": repetitions}
+    errors = {each: f"{table[each].mean():.4f} ± {table[each].sem():.4f}" for each in table.columns[7:]}
+    about = {"runs": f"{len(plan.rankers)}, {name}", "judgments": BUDGET, "samples": repetitions}
     yield about | shares | sizes | errors | {"seconds": f"{spent / repetitions:.1f}"}
 
 
 def main() -> None:
     """Read the track, replay and print."""
-    parser = parser_with(__doc__, repetitions=100)
+    sets, parser = {"exchanged": exchanged, "submitted": lambda track: track}, parser_with(__doc__, repetitions=100)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--budget", type=int, default=1083)
+    parser.add_argument("--sets", nargs="+", default=list(sets), choices=sets)
     add_keep(parser)
-    arguments = parser.parse_args()
+    asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    track = read_track(arguments.folder)
-    sets = {"exchanged": some_runs(track, 3, exchanged=True), "as submitted": track}
-    rows = []
-    for name, runs in sets.items():
-        about = arguments.budget, arguments.repetitions
-        rows += kept(arguments.keep, f"{name}, {about}", row(name, runs, *about))
-    text = markdown(pd.DataFrame(rows))
-    publish(text, arguments, *TABLES)
+    track, rows = read_track(asked.folder), []
+    for name in asked.sets:
+        rows += kept(asked.keep, f"{name}, {asked.repetitions}", row(name, sets[name](track), asked.repetitions))
+    publish(text := markdown(pd.DataFrame(rows)), asked, *TABLES)
     print(text)
 
 
