@@ -25,11 +25,11 @@ def cascade_moments(indptr, ranks, variable, weights, mean, covariance):  # type
     order = np.empty((k, depth), dtype=np.int64)
     moment = np.empty((k, 2, depth))
     length = np.empty(k, dtype=np.int64)
-    space = np.empty((2, depth))
+    space = np.empty((4, depth))
     for x in range(len(indptr) - 1):
         for a in range(k):
             length[a] = _by_rank(indptr[x], indptr[x + 1], ranks[a], variable, order[a], moment[a])
-            mean[x, a] = _tails(length[a], moment[a, 0], weights, space[0])
+            mean[x, a] = _tails(length[a], moment[a, 0], weights, space[1])
             n, own = length[a], order[a, : length[a]]
             within = _covariance(own, moment[a], ranks[a], moment[a, 0, :n], weights, space)
             covariance[x, a, a] = max(within, 0.0)
@@ -46,26 +46,41 @@ def cascade_moments(indptr, ranks, variable, weights, mean, covariance):  # type
 def _covariance(order, moment, rank, other, weights, space):  # type: ignore[no-untyped-def]
     """``Σ_i u(i) μ_i Π_{l<i} (1 − μ_l) (E[ℓ_2 | the first reader stops at i] − E[ℓ_2])``.
 
-    ``order`` and ``moment`` are those of the first ranking, and ``rank`` and ``other``, the means, of the second.
+    ``order`` and ``moment`` are those of the first ranking, and ``rank`` and ``other``, the means, of the second. What
+    ranks above and below a place give is kept, so that rankings that are alike cost one step a rank.
     """
-    n, tails, given = len(other), space[0], space[1]
+    n, given, below, above, reached = len(other), space[0], space[1], space[2], space[3]
     given[:n] = other
-    mean = _tails(n, given, weights, tails)
-    covariance, reach = 0.0, 1.0
+    mean = _tails(n, given, weights, below)
+    above[0], reached[0] = 0.0, 1.0
+    covariance, reach, value = 0.0, 1.0, mean
+    known = clean = 0  # up to here ``above``, and from here ``below``, are those of ``given``
     for i in range(len(order)):
         first, second = moment[0, i], moment[1, i]
         place = rank[order[i]] - 1 if order[i] >= 0 else -1
-        shared = 0 <= place < n
-        if shared and first > 0.0:
-            given[place] = second / first
-        stopped = _tails(n, given, weights, tails)
+        stopped = value
+        if 0 <= place < n and first > 0.0:
+            for j in range(clean, place, -1):
+                below[j - 1] = weights[j] * given[j] + (1.0 - given[j]) * below[j]
+            for j in range(known, place):
+                above[j + 1] = above[j] + reached[j] * weights[j] * given[j]
+                reached[j + 1] = reached[j] * (1.0 - given[j])
+            known = clean = place
+            stopped = _with(second / first, place, weights, space)
+            given[place] = (first - second) / (1.0 - first) if first < 1.0 else second / first
+            value = _with(given[place], place, weights, space)
         covariance += reach * weights[i] * first * (stopped - mean)
-        if shared and first < 1.0:
-            given[place] = (first - second) / (1.0 - first)
         reach *= 1.0 - first
         if reach < _LEAST_REACH:
             break
     return covariance
+
+
+@_compiled
+def _with(mu, place, weights, space):  # type: ignore[no-untyped-def]
+    """``E[ℓ_2]`` with another mean at a place, where `_covariance` knows what is above and below."""
+    below, above, reached = space[1, place], space[2, place], space[3, place]
+    return above + reached * (weights[place] * mu + (1.0 - mu) * below)
 
 
 @_compiled
