@@ -8,9 +8,9 @@ level, with a probability of 80 %. Runs are evenly spread over the ranking of th
 
 - *topic set size design* (Sakai 2016): t-tests on topics whose whole pools are judged. The number of topics follows
   from the residual variance of the past track as if that were known.
-- *all judged*: the same, with topics that suffice in 9 of 10 cases, because 53 topics show a variance only roughly.
+- *all judged*: the same, by the outlook.
 - *documents*: a plan of single documents, with the number of topics that is cheapest if a topic costs nothing, or as
-  much as 20 or 100 judgments; also in 9 of 10 cases.
+  much as 20 or 100 judgments.
 """
 
 from __future__ import annotations
