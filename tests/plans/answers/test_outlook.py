@@ -168,6 +168,16 @@ def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo, graded):
         assert foreseen == pytest.approx(found)
 
 
+def test_a_forecast_of_queries_has_the_law_by_which_they_come(graded):
+    """``Π = 1 − exp(−T q)``, where the cost that is expected is the budget."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=900, level="query", seed=1)
+    curve = list(Outlook.of_plan(plan).curves.values())[1]
+    chance = curve.chance(900)
+    time = -np.log1p(-chance) / plan.queries["q_prob"]
+    assert np.ptp(time) < 1e-6 * time.mean()
+    assert chance @ plan.queries["q_cost"] == pytest.approx(900)
+
+
 def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(demo, graded):
     """``Σ (g/ψ) (κ − μ)²/v / Σ g/ψ`` by hand, document by document."""
     plan = Plan.create(graded, None, DCG @ 10, budget=600, seed=2, level="query")
