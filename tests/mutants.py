@@ -475,6 +475,12 @@ runs: one document more than the depth [test_ecosystem]
     order[rank < depth], rank[rank < depth] => order[rank <= depth], rank[rank <= depth]
 ranks: one query that begins late is enough [test_pool]
     late[place == 0].all() => late[place == 0].any()
+parts: a gap counts once the next part alone has labels [plans/answers/test_gaps]
+    begun = np.logical_or.accumulate(later[::-1])[::-1] => begun = later
+parts: sets of labels of each part alone [plans/answers/test_gaps]
+    ** np.cumsum(self.lacking) => ** self.lacking
+sequence: certain units have no variance [plans/answers/test_sequence]
+    RANGE_VARIANCE = 1e-3 => RANGE_VARIANCE = 0.0
 """
 
 MUTANTS = [Mutant(*parts) for parts in re.findall(r"^(\w.+) \[(.+)\]\n    (.+) => (.+)$", TABLE, re.MULTILINE)]

@@ -12,6 +12,7 @@ from samples import wanted
 
 from pt_active import DCG, Plan
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.parts import part_of
 
 BOTH = pytest.mark.parametrize("level", ["query", "document"])
 LABELS = ["qid", "docno", "label"]
@@ -101,6 +102,11 @@ def test_parts_count_with_every_label_that_a_gap_may_have(design, measure, ranke
         for each in (one.beside or one for one in filled):
             assert other.low - 1e-12 <= each.low <= each.high <= other.high + 1e-12
         assert {each.resolution for each in filled} == {state.resolution} or state.resolution is None
+    # Three grades of four documents have 81 sets; a part whose labels lack is begun if any later part has some.
+    ends = np.cumsum(np.bincount(part_of(plan.tables))[1:])
+    for lacking in ([0, 1, ends[0], ends[0] + 1], [2, *range(ends[0], ends[1])]):
+        state = states(labels.drop(index=lacking))[0]
+        assert (state.judged, state.open) == (0, 1)
     many, strict = states(labels.drop(index=range(4)))[0], states(some, missing="error")[0]
     assert (many.judged, many.left_out, len(many.blocked)) == (0, len(labels) - 4, 4)
     assert (strict.judged, strict.left_out) == (0, len(some))
