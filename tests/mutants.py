@@ -196,6 +196,18 @@ corrections: Bonferroni for Holm [test_estimators]
     np.maximum.accumulate(left * pvalues[order]) => np.maximum.accumulate(len(left) * pvalues[order])
 corrections: Bonferroni for others [test_estimators]
     alpha=alpha, method=method)[:2] => alpha=alpha, method="bonferroni")[:2]
+leaderboard: claims from the least sure on [test_leaderboard]
+    np.argsort(-pvalues[first, second], => np.argsort(pvalues[first, second],
+leaderboard: errors of twice the variance [test_leaderboard]
+    -centring @ variance @ centring / 2 => -centring @ variance @ centring
+leaderboard: the least difference to the best [test_leaderboard]
+    largest = np.max([errors.of_pair(b, a) => largest = np.min([errors.of_pair(b, a)
+leaderboard: intervals of one side [test_leaderboard]
+    joint = 2 * float( => joint = float(
+leaderboard: ranks from below [test_leaderboard]
+    1 + better.sum(axis=0), len(better) - better.sum(axis=1) => 1 + better.sum(axis=1), len(better) - better.sum(axis=0)
+leaderboard: the winner's own likelihood [test_leaderboard]
+    values[winner] - posterior[winner] @ grid => values[winner] - likelihood[winner] @ grid / likelihood[winner].sum()
 Tukey: no root of 2 [test_significance]
     np.sqrt(2) * absolute_statistic( => absolute_statistic(
 Nadeau–Bengio: test sets of 1/K [test_crossval]
