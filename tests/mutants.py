@@ -47,7 +47,9 @@ ERR: surely stopped by the highest grade [test_moments]
 additive measures: cut a rank early [test_moments]
     np.r_[0.0, form.weights, 0.0] => np.r_[0.0, form.weights[:-1], 0.0, 0.0]
 cascade moments: a reader who stops says nothing of the document [test_moments]
-    given[place] = second / first => given[place] = first
+    stopped = _with(second / first, => stopped = _with(first,
+cascade moments: what is below a place stays as it was [test_moments]
+    for j in range(clean, place, -1): => for j in range(place, place, -1):
 cascade moments: a reader who goes on says nothing of the document [test_moments]
     given[place] = (first - second) / (1.0 - first) => given[place] = first
 cascade moments: every rank is reached [test_moments]
@@ -344,7 +346,7 @@ error curve: queries drawn by the law of documents [test_error_curve test_outloo
 time by which units cost a budget: only one step [test_error_curve]
     if step <= _PRECISION * factor: => if step <= factor:
 contributions: what was expected minus what came [test_contributions]
-    effect = -(grades * self.changes( => effect = (grades * self.changes(
+    effect = -(pool.grades * self.changes( => effect = (pool.grades * self.changes(
 slices: importance of the whole pool [test_contributions]
     (count.sum() / self.draws) / self.q[inside].sum() => (count.sum() / self.draws)
 ranking: the worst first [test_ranking]

@@ -25,10 +25,10 @@ from tqdm import tqdm
 
 from pt_active import ColdGrades, ForestGrades, UniformGrades, parse_measure
 from pt_active.frames.columns import ranker_names
-from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
+from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
 from pt_active.plans.making.labelled import measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
-from pt_active.sampling.drawings import RoundSettings, usual_variance
+from pt_active.sampling.drawings import DrawingSettings, usual_variance
 
 MEASURE = "DCG@10"
 
@@ -63,7 +63,7 @@ class Task:
     def of_documents(self, grades: np.ndarray, budget: float, repetitions: int) -> float:
         """The mean variance that samples of documents state."""
         graded = graded_pool(replace(self.pool, grades=grades), self.measure, 0.0)
-        settings = RoundSettings(graded.usual_drawing, usual_variance(graded.seen.form))
+        settings = DrawingSettings(graded.usual_drawing, usual_variance(graded.seen.form))
         sizes, stated = pool_sizes(graded, settings), []
         for repetition in range(repetitions):
             rng = np.random.default_rng(repetition)

@@ -35,10 +35,10 @@ from tqdm import tqdm
 
 from pt_active.frames.columns import ranker_names
 from pt_active.inference.documents import expected_variance
-from pt_active.inference.rounds import DrawnDocuments, drawn_by, estimate_documents, pool_sizes
+from pt_active.inference.drawn_documents import DrawnDocuments, drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.stopping.looks import MIN_LABELS, PLANNED_LOOKS, half_widths, spending_boundary
 from pt_active.inference.surprises import MAX_MISFIT
-from pt_active.sampling.drawings import SURPRISES, RoundSettings, usual_variance
+from pt_active.sampling.drawings import SURPRISES, DrawingSettings, usual_variance
 from pt_active.sampling.successive import Succession
 
 MEASURES = ("AP", "nDCG@10")
@@ -77,7 +77,7 @@ class Samples:
 def samples_of(cell: Cell, budget: float, repetitions: int, seed: int) -> Samples | None:
     """Samples of a cell; None if no document can change the estimate, or the budget is too small."""
     pool, seen, truth = cell.graded, cell.seen, float(cell.seen.weight @ cell.truth)
-    settings = RoundSettings(SURPRISES, usual_variance(seen.form))
+    settings = DrawingSettings(SURPRISES, usual_variance(seen.form))
     try:
         sizes = pool_sizes(pool, settings)
         whole = [

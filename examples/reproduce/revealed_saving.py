@@ -26,14 +26,14 @@ from judged_pools import GRADE_MODELS, read_judged_pool
 
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.trec import read_qrels, read_run
+from pt_active.inference.drawn_documents import pool_sizes
 from pt_active.inference.residuals import steps
-from pt_active.inference.rounds import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance._revealed_kernels import log_chances
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import LOG_PRIOR, revealed_form
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.drawings import RoundSettings, usual_variance
+from pt_active.sampling.drawings import DrawingSettings, usual_variance
 
 MEASURES = {"nDCG@10": "nDCG(dcg='exp-log2')@10", "AP": "AP"}
 
@@ -105,7 +105,7 @@ def saving(frame: pd.DataFrame, measure: str, names: tuple[str, ...], share: flo
     seen = graded.seen
     label = pool.keys.merge(frame[["qid", "docno", "label"]], on=["qid", "docno"])["label"].to_numpy(int)
     truth = seen.form.values[label]
-    sizes = pool_sizes(graded, RoundSettings("depth", usual_variance(seen.form)))
+    sizes = pool_sizes(graded, DrawingSettings("depth", usual_variance(seen.form)))
     design = document_design(sizes, "depth", graded.prices, share * len(label))
     order = sizes.order
     step = (contrast @ steps(seen, order, pool.grades, truth))[order] * seen.weight[seen.query[order]]

@@ -21,12 +21,12 @@ from evidence import markdown, parser_with, publish
 from judged_pools import GRADE_MODELS, read_judged_pool
 
 from pt_active.frames.columns import grade_columns
+from pt_active.inference.drawn_documents import pool_sizes
 from pt_active.inference.residuals import steps
-from pt_active.inference.rounds import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.drawings import RoundSettings, natural_drawing, usual_variance
+from pt_active.sampling.drawings import DrawingSettings, natural_drawing, usual_variance
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentDesign
 
@@ -35,7 +35,7 @@ SHARES = (0.05, 0.1, 0.2, 0.4)
 TABLES = ("single-rankers",)
 
 
-def design_of(graded: GradedPool, settings: RoundSettings, budget: float) -> DocumentDesign:
+def design_of(graded: GradedPool, settings: DrawingSettings, budget: float) -> DocumentDesign:
     """The design of a plan."""
     sizes = pool_sizes(graded, settings)
     return document_design(sizes, settings.drawing, graded.prices, budget)
@@ -68,7 +68,7 @@ def ratios(frame: pd.DataFrame, measure: str, names: tuple[str, str], share: flo
     label = pool.keys.merge(frame[["qid", "docno", "label"]], on=["qid", "docno"])["label"].to_numpy(int)
     graded = graded_pool(pool, parsed, 0.0)
     form = graded.seen.form
-    settings = RoundSettings(natural_drawing(form), usual_variance(form), serves_singles=True)
+    settings = DrawingSettings(natural_drawing(form), usual_variance(form), serves_singles=True)
     budget = share * float(pool.query_cost.sum())
     with_singles = design_of(graded, settings, budget)
     without = design_of(graded, replace(settings, serves_singles=False), budget)

@@ -53,11 +53,11 @@ from track_baselines import (
 )
 
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
+from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.drawings import RoundSettings, usual_variance
+from pt_active.sampling.drawings import DrawingSettings, usual_variance
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.revealed import RevealedPool
 
@@ -129,7 +129,7 @@ class Cell:
 
 def by_documents(cell: Cell, drawing: str, budget: float) -> Callable[[np.random.Generator], Found]:
     """Samples of a plan of documents, and their estimates."""
-    settings = RoundSettings(drawing, usual_variance(cell.seen.form))
+    settings = DrawingSettings(drawing, usual_variance(cell.seen.form))
     sizes = pool_sizes(cell.graded, settings)
 
     def sampled(rng: np.random.Generator) -> Found:

@@ -49,7 +49,7 @@ from track_baselines import (
 
 from pt_active import JudgeGrades, Plan
 from pt_active.frames.trec import read_qrels, read_run
-from pt_active.inference.rounds import DrawnDocuments, estimate_documents
+from pt_active.inference.drawn_documents import DrawnDocuments, estimate_documents
 from pt_active.plans.making.pool import seen_by
 from pt_active.sampling.sample import Costs
 from pt_active.sampling.two_phase import draw_documents

@@ -13,12 +13,12 @@ from scipy import stats
 from sequences import Sequence, sequences
 
 from pt_active import Plan
+from pt_active.inference.drawn_documents import pool_sizes
 from pt_active.inference.replay import LabelledPool, Population
-from pt_active.inference.rounds import pool_sizes
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.draws import Draws
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings
+from pt_active.sampling.drawings import SUCCESSIVE, DrawingSettings
 from pt_active.sampling.pools import Variables
 from pt_active.sampling.sample import DocumentSizes
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
@@ -70,7 +70,7 @@ class Contest:
     @cached_property
     def _sizes(self) -> DocumentSizes:
         graded = self._single.graded
-        return pool_sizes(graded, RoundSettings(SUCCESSIVE, serves_singles=True))
+        return pool_sizes(graded, DrawingSettings(SUCCESSIVE, serves_singles=True))
 
     @property
     def _single(self) -> LabelledPool:

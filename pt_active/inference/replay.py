@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from pt_active.inference.drawn_documents import DrawnDocuments, drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, scale_of
 from pt_active.inference.intervals import interval
-from pt_active.inference.rounds import DrawnDocuments, drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.inference.ties import settled
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import defensive_share, design_named, sampling_distribution
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, usual_variance
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, DrawingSettings, usual_variance
 from pt_active.sampling.draws import pays_for_all, priorities, races
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Sample
@@ -244,7 +244,7 @@ class LabelledPool:
     ) -> list[Rows]:
         """The estimates of all methods from samples of documents."""
         usual = usual_variance(self.graded.seen.form) if how.defensive is None else how.defensive
-        settings, rows = RoundSettings(methods[0].design, usual), []
+        settings, rows = DrawingSettings(methods[0].design, usual), []
         sizes = pool_sizes(self.graded, settings) if traded is None else None
         for budget in budgets:
             found: dict[str, list[dict[str, float]]] = {method.estimator: [] for method in methods}

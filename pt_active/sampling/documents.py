@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pt_active.sampling.document_designs import Sizing, influence_of
-from pt_active.sampling.drawings import SURPRISES, RoundSettings, can_serve_singles, check_settings
+from pt_active.sampling.drawings import SURPRISES, DrawingSettings, can_serve_singles, check_settings
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import DocumentSizes
@@ -31,7 +31,7 @@ def document_sizes(
     pool: DocumentPool,
     variables: Variables,
     cost: np.ndarray,
-    settings: RoundSettings,
+    settings: DrawingSettings,
 ) -> DocumentSizes:
     """How probable the judging of each document should be, relative to the others [theory 9].
 
@@ -75,7 +75,7 @@ def document_sizes(
 
 
 def _revealed_sizes(
-    pool: RevealedPool, variables: Variables, cost: np.ndarray, settings: RoundSettings
+    pool: RevealedPool, variables: Variables, cost: np.ndarray, settings: DrawingSettings
 ) -> DocumentSizes:
     """The sizes from the top for a measure that is neither additive nor a cascade, from simulated labellings."""
     mean, k, pairs, order = variables.mean, len(pool.ranks), settings.pairs, pool.judging_order(variables.mean)

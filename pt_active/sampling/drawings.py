@@ -34,7 +34,7 @@ cascade. All documents of a query matter to it, most of them little."""
 
 
 @dataclass(frozen=True)
-class RoundSettings:
+class DrawingSettings:
     """How documents are chosen."""
 
     drawing: str  # A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it
@@ -60,7 +60,7 @@ def can_serve_singles(form: RankForm, drawing: str) -> bool:
     return form.family != "additive" or drawing != "depth"
 
 
-def check_settings(settings: RoundSettings, form: RankForm, rankers: int) -> None:
+def check_settings(settings: DrawingSettings, form: RankForm, rankers: int) -> None:
     """Raise if a setting is unknown, out of range, or not for the measure."""
     if settings.drawing not in DOCUMENT_DRAWINGS:
         raise ValueError(f"unknown document design {settings.drawing!r}; it is one of {', '.join(DOCUMENT_DRAWINGS)}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from pt_active.relevance.classes import InClasses
 from pt_active.sampling.document_designs import Sizing
-from pt_active.sampling.drawings import SURPRISES, RoundSettings
+from pt_active.sampling.drawings import SURPRISES, DrawingSettings
 from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import DocumentSizes
 
@@ -74,7 +74,9 @@ def cautious_error(
     return float(error + left.sum() * _added(average, defensive))
 
 
-def surprise_sizes(pool: RevealedPool, grades: np.ndarray, cost: np.ndarray, settings: RoundSettings) -> DocumentSizes:
+def surprise_sizes(
+    pool: RevealedPool, grades: np.ndarray, cost: np.ndarray, settings: DrawingSettings
+) -> DocumentSizes:
     """The sizes ``√(g/λ)`` of a drawing by surprises. Shapes: grades float64[N, G+1]."""
     k, pairs = len(pool.ranks), settings.pairs
     sizing = Sizing(np.ones(len(grades)), pool, cost, SURPRISES, [])

@@ -20,13 +20,13 @@ from pt_active.inference.documents import (
     predicted,
     widened,
 )
+from pt_active.inference.drawn_documents import drawn_by, pool_sizes
 from pt_active.inference.residuals import COMMON_SHARE
-from pt_active.inference.rounds import drawn_by, pool_sizes
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, TwoPhase
@@ -147,7 +147,7 @@ def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_mode
     grades = np.random.default_rng(4).dirichlet(np.ones(3), 4)
     grades[0] = [0.5, 0, 0.5]
     variables, cost = Variables.of(pool.form, grades), np.array([1.0, 2.0, 0.5, 1.0])
-    sizes = document_sizes(pool, variables, cost, RoundSettings("depth", defensive=0.0))
+    sizes = document_sizes(pool, variables, cost, DrawingSettings("depth", defensive=0.0))
     design = document_design(sizes, "depth", Costs(indptr, cost, overhead), 2.2)
     psi = design.opening[pool.query] * design.inclusion
     promised = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
@@ -233,7 +233,7 @@ def test_degrees_of_freedom_and_effective_documents():
 @pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
 def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, measure):
     pool, _ = labelled_documents(measure)
-    settings = RoundSettings("successive" if measure == "DCG@5" else "depth")
+    settings = DrawingSettings("successive" if measure == "DCG@5" else "depth")
     drawn = drawn_by(pool_sizes(pool.graded, settings), pool.graded, settings, 40.0, np.random.default_rng(0))
     variables = Variables.of(pool.graded.seen.form, pool.graded.grades)
     cautious = cautious_variance(pool.graded.seen, drawn.sample, variables, DIFFERENCE)
@@ -257,7 +257,7 @@ def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
     pool = DocumentPool(rank_form(parse_measure("DCG"), 1, 8), np.arange(m + 1) * 8, ranks, np.full(m, 1 / m))
     latent = np.sqrt(0.7) * rng.normal(size=m)[pool.query] + np.sqrt(0.3) * rng.normal(size=size)
     truth, half = pool.form.values[(latent > 0).astype(int)], np.full(size, pool.form.values[1] / 2)
-    graded, settings = GradedPool(pool, np.full((size, 2), 0.5), np.ones(size), 0.0), RoundSettings("successive")
+    graded, settings = GradedPool(pool, np.full((size, 2), 0.5), np.ones(size), 0.0), DrawingSettings("successive")
     aim, sizes = pool.weight @ pool.values(truth) @ DIFFERENCE, pool_sizes(graded, settings)
     for _ in range(200):
         sample = drawn_by(sizes, graded, settings, 200.0, rng).sample

@@ -23,7 +23,7 @@ from pt_active.inference.replayed_documents import DocumentReplays, Redraws
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import Variables
 from pt_active.sampling.sample import Costs, Sample, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
@@ -178,7 +178,7 @@ def replays_of(make, queries, drawing, prices, elsewhere=False):
     pool, *_ = make(7, "DCG@3", queries=queries)
     size, rng = len(pool.query), np.random.default_rng(8)
     grades, cost = np.random.default_rng(7).dirichlet([4, 2, 1], size=size), np.ones(size)
-    sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, RoundSettings(drawing))
+    sizes = document_sizes(pool, Variables.of(pool.form, grades), cost, DrawingSettings(drawing))
     design = document_design(sizes, drawing, Costs(pool.indptr, cost, prices[0]), prices[1])
     stands_for = rng.random(size) * pool.form.values.max() if elsewhere else grades @ pool.form.values
     return DocumentReplays(

@@ -16,7 +16,7 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling import surprises as drawing
 from pt_active.sampling._surprise_kernels import told_by_labels
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import Variables
 from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
@@ -329,7 +329,7 @@ def test_where_no_label_moves_a_contrast_all_documents_count_alike():
 def test_documents_of_queries_in_which_no_pair_differs_serve_single_rankers_alone():
     pool = pool_of("AP").ranked(np.where(INDPTR[1] <= np.arange(8), RANKS[:1], RANKS))
     for serves, number in ((False, 4), (True, 8)):
-        settings = RoundSettings("surprises", serves_singles=serves)
+        settings = DrawingSettings("surprises", serves_singles=serves)
         sizes = drawing.surprise_sizes(pool, BELIEFS, np.ones(8), settings)
         assert sorted(sizes.order) == list(range(number))
 

@@ -8,11 +8,11 @@ import pytest
 
 from pt_active import DCG, Plan
 from pt_active.inference.documents import expected_variance
-from pt_active.inference.rounds import pool_sizes
+from pt_active.inference.drawn_documents import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.document_designs import SINGLES_LOSS, document_design
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.sample import Costs
 
 
@@ -33,7 +33,7 @@ def test_single_values_and_differences_are_unbiased_by_enumeration(measure):
     parsed = parse_measure(measure, max_grade=2)
     pool = Pool.from_frame(frame, parsed)
     graded = graded_pool(pool, parsed, 0.0)
-    settings = RoundSettings("successive", serves_singles=True)
+    settings = DrawingSettings("successive", serves_singles=True)
     design = document_design(pool_sizes(graded, settings), "successive", Costs(pool.indptr, graded.cost, 0.0), 2.0)
     chance = design.chance(pool.query_of_document)
     seen = np.isfinite(pool.document_cost)
@@ -62,7 +62,7 @@ def designs(frame: pd.DataFrame, measure: str, drawing: str, share: float) -> tu
     graded = graded_pool(pool, parsed, 0.0)
     budget, found = share * float(pool.query_cost.sum()), []
     for served in (True, False):
-        sizes = pool_sizes(graded, RoundSettings(drawing, serves_singles=served))
+        sizes = pool_sizes(graded, DrawingSettings(drawing, serves_singles=served))
         design = document_design(sizes, drawing, Costs(pool.indptr, graded.cost, 0.0), budget)
         assert (design.inclusion[np.isfinite(graded.cost)] > 0).all() == served
         found.append(expected_variance(graded.seen, design, sizes.gain))

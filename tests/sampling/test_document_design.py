@@ -12,7 +12,7 @@ from pt_active.inference.residuals import steps
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes, hedged
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 
@@ -61,7 +61,7 @@ def designed(
     defensive: float = 0.1,
 ) -> tuple[DocumentSizes, DocumentDesign, float]:
     """Sizes, and the design whose budget is a share of what all documents that can matter cost."""
-    cost, sizes = instance[2], document_sizes(*instance, RoundSettings(drawing, defensive))
+    cost, sizes = instance[2], document_sizes(*instance, DrawingSettings(drawing, defensive))
     matters = sizes.size > 0
     budget = share * (cost[matters].sum() + overhead * len(np.unique(QUERY[matters])))
     return sizes, document_design(sizes, drawing, Costs(INDPTR, cost, overhead), budget), budget
@@ -185,7 +185,7 @@ def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawi
 def test_documents_that_cannot_matter_are_never_drawn(drawing):
     """Documents with the same rank in both, below both cutoffs, or below one and absent from the other."""
     pool = pool_of("DCG@3", [[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]])
-    sizes = document_sizes(pool, even(pool), np.r_[1.0, 1.0, 1.0, [np.nan] * 3], RoundSettings(drawing, 0.1))
+    sizes = document_sizes(pool, even(pool), np.r_[1.0, 1.0, 1.0, [np.nan] * 3], DrawingSettings(drawing, 0.1))
     assert sorted(sizes.order) == [1, 2]
     assert sizes.size[[0, 3, 4, 5]].tolist() == [0, 0, 0, 0]
 
@@ -194,12 +194,12 @@ def test_a_document_above_a_swap_matters_to_the_difference_of_cascades():
     """RR of ABC and ACB differ by (1 − κ_A)(κ_B − κ_C)/6, whatever is expected of B and C."""
     pool = pool_of("RR", [[1, 2, 3], [1, 3, 2]])
     variables = Variables.of(pool.form, np.array([[0.5, 0.5, 0.0]] * 3))
-    assert document_sizes(pool, variables, np.ones(3), RoundSettings("depth", 0.1)).size[0] > 0
+    assert document_sizes(pool, variables, np.ones(3), DrawingSettings("depth", 0.1)).size[0] > 0
 
 
 def test_a_depth_drawing_goes_down_the_best_and_then_the_worst_rank():
     pool = pool_of("DCG", [[4, 2, 3, 1, 0, 1], [1, 0, 2, 5, 3, 1]], [0, 5, 6])
-    assert document_sizes(pool, even(pool), np.ones(6), RoundSettings("depth", 0.1)).order.tolist() == [0, 3, 2, 1, 4]
+    assert document_sizes(pool, even(pool), np.ones(6), DrawingSettings("depth", 0.1)).order.tolist() == [0, 3, 2, 1, 4]
 
 
 @pytest.mark.parametrize("systems", [1, 3])
@@ -208,7 +208,7 @@ def test_the_gain_is_the_squared_gradient_times_weight_and_variance(systems):
     d = pool.gradients(variables.mean, variables.variance)
     differences = [d[a] - d[b] for a, b in itertools.combinations(range(systems), 2)] or [d[0]]
     expected = pool.weight[QUERY] ** 2 * variables.variance * np.mean(np.square(differences), axis=0)
-    found = document_sizes(pool, variables, cost, RoundSettings("successive", 0.0)).gain
+    found = document_sizes(pool, variables, cost, DrawingSettings("successive", 0.0)).gain
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -228,7 +228,7 @@ def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, measu
     shuffled = Variables(variables.mean[moved], variables.variance[moved])
     pool, other = (pool_of(measure, each, INDPTR, own.weight) for each in (ranks, ranks[:, moved]))
     _, design, budget = designed((pool, variables, cost), drawing, 0.4, overhead)
-    sizes = document_sizes(other, shuffled, 3 * cost[moved], RoundSettings(drawing, 0.1))
+    sizes = document_sizes(other, shuffled, 3 * cost[moved], DrawingSettings(drawing, 0.1))
     found = document_design(sizes, drawing, Costs(INDPTR, 3 * cost[moved], 3 * overhead), 3 * budget)
     np.testing.assert_allclose(found.inclusion, design.inclusion[moved], rtol=1e-9)
     np.testing.assert_allclose(found.opening, design.opening, rtol=1e-9)

@@ -14,7 +14,7 @@ from pt_active.inference.documents import document_estimate
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import MAX_PLANNED_PROBABILITY, RANGE_SHARE, document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import Costs, DocumentDesign
 from pt_active.sampling.successive import (
@@ -93,7 +93,7 @@ def test_sizes_follow_variance_and_range(random_documents):
     average = gradient**2 @ variables.variance / (gradient**2).sum()
     by_model = np.sqrt(part**2 * (variables.variance + average) / cost)
     by_range = np.abs(part) * np.ptp(pool.form.values) / np.sqrt(cost)
-    sizes = document_sizes(pool, variables, cost, RoundSettings("successive"))
+    sizes = document_sizes(pool, variables, cost, DrawingSettings("successive"))
     shares = (1 - RANGE_SHARE) * by_model / by_model.sum() + RANGE_SHARE * by_range / by_range.sum()
     np.testing.assert_allclose(sizes.size, shares, atol=1e-15)
 
@@ -103,7 +103,7 @@ def test_sizes_follow_variance_and_range(random_documents):
 def test_rates_lead_to_the_planned_chances(random_documents, seed, overhead, share):
     pool, variables, _, cost = random_documents(seed % 30, "DCG@3")
     prices = Costs(pool.indptr, cost, overhead)
-    sizes = document_sizes(pool, variables, cost, RoundSettings("successive"))
+    sizes = document_sizes(pool, variables, cost, DrawingSettings("successive"))
     whole = cost[sizes.order].sum() + overhead * len(np.unique(pool.query[sizes.order]))
     design = document_design(sizes, "successive", prices, share * whole)
     chance = design.chance(pool.query)
@@ -134,7 +134,7 @@ def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_docum
     """Whatever the budget, the prefix never overspends, and the next document would overspend."""
     pool, variables, _, cost = random_documents(seed % 30, "DCG@3")
     prices = Costs(pool.indptr, cost, overhead)
-    sizes = document_sizes(pool, variables, cost, RoundSettings("successive"))
+    sizes = document_sizes(pool, variables, cost, DrawingSettings("successive"))
     design = document_design(sizes, "successive", prices, 15.0)
     clock = np.random.default_rng(seed).exponential(size=len(cost))
     all_of = Succession(design, priorities_of(design, clock), prices)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, DrawingSettings
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoPhase
 from pt_active.sampling.two_phase import cut_to_budget, depth_numbers, draw_documents, from_the_top, parts_by_queries
 
@@ -26,7 +26,7 @@ DRAWS = 500
 def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, overhead, budget):
     pool, variables, _, cost = random_documents(seed % 20, "DCG@4")
     budget, prices = max(budget, 5 * 2 + overhead), Costs(pool.indptr, cost, overhead)
-    sizes = document_sizes(pool, variables, cost, RoundSettings(drawing, 0.5))
+    sizes = document_sizes(pool, variables, cost, DrawingSettings(drawing, 0.5))
     design = document_design(sizes, drawing, prices, budget)
     sample, again = (draw_documents(design, prices, budget, np.random.default_rng(seed)) for _ in range(2))
     np.testing.assert_array_equal(sample.drawn, again.drawn)

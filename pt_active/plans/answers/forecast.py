@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, level, number, positive, shown, some
+from pt_active.inference.drawn_documents import expected_gain, pool_sizes
 from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.new_queries import ByQuery, expected_spread
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
-from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve, ExpectedError
 from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import clustered
@@ -39,7 +39,7 @@ from pt_active.sampling.designs import (
 )
 from pt_active.sampling.drawings import (
     DOCUMENT_DRAWINGS,
-    RoundSettings,
+    DrawingSettings,
     usual_variance,
 )
 from pt_active.sampling.pools import GradedPool, Variables
@@ -63,7 +63,7 @@ class Forecast:
     pool: Pool  # All queries
     measure: irm.Measure  # What is to be measured
     per_query: float  # The cost of opening a query
-    settings: Mapping[str, RoundSettings] = field(default_factory=dict)  # Design → how it samples, if that is known
+    settings: Mapping[str, DrawingSettings] = field(default_factory=dict)  # Design → how it samples, if that is known
     seed: int = 0  # Seed of Monte Carlo, for measures that need it
     _kept: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
@@ -109,13 +109,13 @@ class Forecast:
         pool, uniform = self.pool, None
         if needs_uniform_grades(method.design):
             uniform = pool.moments(self.measure, uniform_grades=True, seed=self.seed)
-        own = self.settings.get(method.design, RoundSettings(method.design, DEFENSIVE_SHARE))
+        own = self.settings.get(method.design, DrawingSettings(method.design, DEFENSIVE_SHARE))
         about = method.design, self.moments, pool.query_cost, pool.query_weight, own.defensive, uniform
         return sampling_distribution(*about, pairs=own.pairs)
 
     def sizes(self, method: Method) -> DocumentSizes:
         """The sizes of the documents for a way to draw them, with its settings or the usual ones."""
-        usual = RoundSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
+        usual = DrawingSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
         return pool_sizes(self.graded, self.settings.get(method.design, usual))
 
     def curve(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
@@ -223,7 +223,7 @@ def level_chosen(
     settings = {}
     for design, caution in usual.items():
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
-        settings[design] = RoundSettings(design, caution, pairs=pairs, serves_singles=True)
+        settings[design] = DrawingSettings(design, caution, pairs=pairs, serves_singles=True)
     forecast = replace(forecast, settings=settings)
     width = {design: _half_width(forecast, design, spend) * float(np.sqrt(share)) for design in usual}
     by_query = bool(rounded(width[DESIGN]) < rounded(width[drawing]))

@@ -13,18 +13,18 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown
-from pt_active.inference.estimators import ratio_or_zero
-from pt_active.inference.new_queries import ByQuery
-from pt_active.inference.reference import rescaled_grades
-from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
-from pt_active.inference.residuals import coefficients, query_residuals
-from pt_active.inference.rounds import (
+from pt_active.inference.drawn_documents import (
     DrawnDocuments,
     LabelsRead,
     estimate_labels,
     label_changes,
     labels_read,
 )
+from pt_active.inference.estimators import ratio_or_zero
+from pt_active.inference.new_queries import ByQuery
+from pt_active.inference.reference import rescaled_grades
+from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
+from pt_active.inference.residuals import coefficients, query_residuals
 from pt_active.inference.surprises import MAX_MISFIT, OWN_CLASSES, misfit_in_words
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.answers.basis import Basis

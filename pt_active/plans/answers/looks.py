@@ -11,8 +11,8 @@ import numpy as np
 
 from pt_active.frames.checks import level, positive
 from pt_active.frames.qrels import check_policy
+from pt_active.inference.drawn_documents import DrawnDocuments
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
-from pt_active.inference.rounds import DrawnDocuments
 from pt_active.inference.stopping.looks import (
     ALWAYS,
     MIN_LABELS,

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
+from pt_active.inference.drawn_documents import optimism
 from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.replay import Method
-from pt_active.inference.rounds import optimism
 from pt_active.plans.answers.basis import clustered
 from pt_active.plans.answers.forecast import MIN_DOCUMENTS, SUFFICIENT_PILOT
 from pt_active.plans.answers.labelled import Contrast, Settings

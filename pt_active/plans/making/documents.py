@@ -12,13 +12,13 @@ import pandas as pd
 from pt_active.frames.clocks import Seed, clocks
 from pt_active.frames.columns import with_string_ids
 from pt_active.inference.documents import expected_variance
-from pt_active.inference.rounds import DrawnDocuments, drawn_by, pool_sizes
+from pt_active.inference.drawn_documents import DrawnDocuments, drawn_by, pool_sizes
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
 from pt_active.plans.making.pool import Pool, graded_pool, query_design, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.drawings import RoundSettings, usual_variance
+from pt_active.sampling.drawings import DrawingSettings, usual_variance
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes, TwoPhase
 from pt_active.sampling.successive import at, planned_threshold, succession_of
@@ -40,7 +40,7 @@ def size_frame(
     graded = graded_pool(pool, measure, per_query)
     drawing = design or graded.usual_drawing
     defensive = usual_variance(graded.seen.form) if defensive is None else defensive
-    sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True))
+    sizes = pool_sizes(graded, DrawingSettings(drawing, defensive, pairs=pairs, serves_singles=True))
     query = pool.query_of_document
     place = np.full(len(query), -1)
     place[sizes.order] = np.arange(len(sizes.order)) - np.searchsorted(query[sizes.order], query[sizes.order])
@@ -93,10 +93,10 @@ def not_empty(drawn: np.ndarray) -> None:
         raise ValueError("the budget is so small that no document was drawn; raise it")
 
 
-def document_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSettings:
+def document_settings(arguments: PlanArguments, names: tuple[str, ...]) -> DrawingSettings:
     """How the documents of a plan are chosen."""
     pairs = stored_weights(arguments.pairs, names)
-    return RoundSettings(arguments.design, arguments.defensive, pairs, serves_singles=True)
+    return DrawingSettings(arguments.design, arguments.defensive, pairs, serves_singles=True)
 
 
 def opening_columns(pool: Pool, sample: TwoPhase) -> dict[str, np.ndarray]:

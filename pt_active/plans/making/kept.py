@@ -24,7 +24,7 @@ from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, how_many, shown
 from pt_active.frames.progress import working
 from pt_active.frames.worklists import write_assessments
-from pt_active.inference.rounds import DrawnDocuments
+from pt_active.inference.drawn_documents import DrawnDocuments
 from pt_active.plans.making.manifest import (
     FORMAT_VERSION,
     Counts,

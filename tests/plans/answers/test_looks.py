@@ -11,12 +11,12 @@ from samples import by_t, wanted
 
 from pt_active import DCG, Plan, UnitCost
 from pt_active.inference.documents import expected_variance
-from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
+from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.stopping.looks import half_widths, spending_boundary
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.making.parts import part_of, parts_of_plan
 from pt_active.plans.making.pool import graded_pool
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 
 
 @pytest.mark.parametrize("budget", [600, 10_000])
@@ -188,7 +188,7 @@ def test_all_looks_together_keep_their_level(graded, labels):
     tables = Plan.create(traded, None, "AP", budget=120, level="document", design="surprises", seed=1).tables
     label, contrast = tables.pool.keys.merge(labels)["label"].to_numpy(), np.array([1.0, -1.0])
     graded_documents = graded_pool(tables.pool, tables.measure, 0.0)
-    seen, settings = graded_documents.seen, RoundSettings("surprises", 0.2)
+    seen, settings = graded_documents.seen, DrawingSettings("surprises", 0.2)
     sizes = pool_sizes(graded_documents, settings)
     truth = float(seen.weight @ seen.values(seen.form.values[label]) @ contrast)
     for _ in range(number):

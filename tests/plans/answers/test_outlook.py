@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
+from pt_active.inference.drawn_documents import estimate_documents
 from pt_active.inference.replay import YARDSTICK, Method
-from pt_active.inference.rounds import estimate_documents
 from pt_active.inference.stopping.bets import excluded
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.answers.pilot import Pilot

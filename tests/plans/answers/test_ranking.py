@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pt_active import DCG, Plan, Runs, UnitCost
+from pt_active.inference.drawn_documents import estimate_documents
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws
-from pt_active.inference.rounds import estimate_documents
 from pt_active.inference.significance import corrected_pvalues, studentized_range_tail
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.labelled import REPLAY_SEED, Contrast, Settings

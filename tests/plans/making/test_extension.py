@@ -9,7 +9,7 @@ import pytest
 from pt_active import DCG, ERR, Draw, Plan, SamplingDistribution, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
-from pt_active.inference.rounds import drawn_by, estimate_documents, pool_sizes
+from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
 from pt_active.plans.making.documents import document_settings, graded_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import graded_pool

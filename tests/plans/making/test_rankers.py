@@ -14,7 +14,7 @@ from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import check_pair_weights, sampling_distribution
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import RoundSettings
+from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 
 NAMES = ("production", "candidate", "third")
@@ -74,7 +74,7 @@ def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure, dra
 
     def gain(systems: list[int], weights: list[float] | None = None) -> np.ndarray:
         pairs = None if weights is None else np.array(weights)
-        pool, settings = DocumentPool(form, indptr, ranks[systems], weight), RoundSettings(drawing, 0.0, pairs=pairs)
+        pool, settings = DocumentPool(form, indptr, ranks[systems], weight), DrawingSettings(drawing, 0.0, pairs=pairs)
         return document_sizes(pool, variables, cost, settings).gain
 
     parts = [gain([a, b]) for a, b in PAIRS]

@@ -125,7 +125,7 @@ class Findings(Printed):
         return plained
 
     def __str__(self) -> str:
-        parts = [self.status or self.result, *filter(None, [self.agreement]), self.check]
+        parts: list[object] = [self.status or self.result, *filter(None, [self.agreement]), self.check]
         if not isinstance(self.result, Ranking):  # which begins with its answer
             parts.insert(0, self.headline.answer)
         return visible("\n\n".join(map(str, parts)))

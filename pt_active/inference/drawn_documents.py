@@ -22,7 +22,7 @@ from pt_active.inference.residuals import COMMON_SHARE, expected_squares, query_
 from pt_active.inference.surprises import moved_by_labels
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
-from pt_active.sampling.drawings import REVEALED_VARIANCE, SURPRISES, RoundSettings
+from pt_active.sampling.drawings import REVEALED_VARIANCE, SURPRISES, DrawingSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.revealed import RevealedPool, pair_form, ranker_contrasts
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
@@ -52,7 +52,7 @@ class DrawnDocuments:
         return replace(self, sample=sample, grades=self.grades[documents])
 
 
-def pool_sizes(pool: GradedPool, settings: RoundSettings) -> DocumentSizes:
+def pool_sizes(pool: GradedPool, settings: DrawingSettings) -> DocumentSizes:
     """The sizes of `document_sizes` under the grades of the pool."""
     return document_sizes(pool.seen, Variables.of(pool.seen.form, pool.grades), pool.cost, settings)
 
@@ -60,7 +60,7 @@ def pool_sizes(pool: GradedPool, settings: RoundSettings) -> DocumentSizes:
 def drawn_by(
     sizes: DocumentSizes,
     pool: GradedPool,
-    settings: RoundSettings,
+    settings: DrawingSettings,
     budget: float,
     rng: np.random.Generator,
     clock: np.ndarray | None = None,
@@ -124,7 +124,7 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     if isinstance(seen, RevealedPool):
         square = seen.mean_squares(seen.judging_order(grades), grades, pair_form(len(seen.ranks)))
         return np.asarray(seen.weight[seen.query] ** 2 * square)
-    sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0))
+    sizes = pool_sizes(pool, DrawingSettings(drawing, defensive=0.0))
     if seen.form.family == "additive":
         return sizes.gain
     return expected_squares(seen, sizes.order, grades, ranker_contrasts(len(seen.ranks)), seed)
