@@ -85,13 +85,11 @@ def precision() -> Figure:
     ):
         group = track[track["way"] == way]
         right.plot(group["judgments"], group["RMSE"], style, color=colour, label=label, markersize=5)
-    right.set(
-        xscale="log", yscale="log", xlabel="judgments", ylabel="RMSE of a run's nDCG@10", title="a track: 63 runs"
-    )
-    right.set(xticks=(500, 1000, 2000, 5000), yticks=(0.01, 0.02, 0.05, 0.1, 0.2))
+    right.set(xscale="log", yscale="log", xlabel="judgments for a track of 63 runs", ylabel="RMSE of a run's nDCG@10")
+    right.set(xticks=(500, 1000, 2000), yticks=(0.01, 0.02, 0.05, 0.1, 0.2))
     plain(right.xaxis)
     plain(right.yaxis)
-    right.legend(frameon=False, fontsize="small")
+    right.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return figure
 
 
