@@ -17,6 +17,7 @@ from evidence import markdown, parser_with, publish
 from leagues import with_error
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
+from pt_active.inference.leaderboard import JointErrors, better_pvalues
 from pt_active.inference.significance import tukey_pvalues, two_sided_pvalue
 from pt_active.sampling.draws import priorities
 
@@ -49,7 +50,20 @@ def least_pvalues(q: np.ndarray, spread: np.ndarray, draws: int, repetitions: in
     difference, error, degrees = (part[best, column] for part in tests)
     least = alone[best, column]
     tukey = tukey_pvalues(difference, error, np.round(degrees, 1), least, len(spread))
-    return {"effective": degrees + 2, "none": least, "holm": np.minimum(1, len(alone) * least), "tukey": tukey}
+    of_samples = zip(tests[0].T, tests[1].T, alone.T, strict=True)
+    joint = np.array([least_joint(len(spread), *of_one) for of_one in of_samples])
+    found = {"effective": degrees + 2, "none": least, "holm": np.minimum(1, len(alone) * least)}
+    return found | {"tukey": tukey, "joint": joint}
+
+
+def least_joint(rankers: int, difference: np.ndarray, error: np.ndarray, pvalue: np.ndarray) -> float:
+    """The smallest p-value by the joint distribution of all errors, from those of all pairs of one sample."""
+    pairs = np.triu_indices(rankers, 1)
+    errors, better = np.zeros((2, rankers, rankers))
+    errors[pairs] = errors.T[pairs] = error
+    better[pairs] = np.where(difference >= 0, pvalue / 2, 1 - pvalue / 2)
+    better.T[pairs] = 1 - better[pairs]
+    return float(np.nanmin(better_pvalues(JointErrors.of(errors), better)))
 
 
 def error_rates(repetitions: int) -> pd.DataFrame:

@@ -141,8 +141,11 @@ class RevealedPool(DocumentPool):
     def once(self, compute: Callable[[], _Result], *of: np.ndarray) -> _Result:
         """A result that was computed for equal arrays before, or is computed now and kept; nobody writes into them."""
         name = b"".join(map(_digest, of))
-        result: _Result = self.kept.pop(name) if name in self.kept else compute()
-        self.kept[name] = result
+        if name in self.kept:
+            self.kept[name] = self.kept.pop(name)  # the last to be forgotten
+            known: _Result = self.kept[name]
+            return known
+        result = self.kept[name] = compute()
         while len(self.kept) > _KEPT and sum(map(_numbers, self.kept.values())) > _KEPT_NUMBERS:
             self.kept.pop(next(iter(self.kept)))
         return result
