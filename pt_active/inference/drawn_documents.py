@@ -26,7 +26,7 @@ from pt_active.sampling.drawings import REVEALED_VARIANCE, SURPRISES, DrawingSet
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.revealed import RevealedPool, pair_form, ranker_contrasts
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
-from pt_active.sampling.surprises import surprise_gains
+from pt_active.sampling.surprises import foresee_cautious_errors, surprise_gains
 from pt_active.sampling.two_phase import draw_documents
 
 
@@ -81,6 +81,13 @@ def drawn_by(
     design = document_design(sizes, settings.drawing, pool.prices, budget)
     sample = draw_documents(design, pool.prices, budget, rng, clock)
     return DrawnDocuments(sample, pool.grades, expected_variance(pool.seen, design, sizes.gain))
+
+
+def foresee_variances(seen: DocumentPool, samples: Sequence[DrawnDocuments]) -> None:
+    """Compute at once what `cautious_variance` needs of several samples by surprises, such as the parts of a plan."""
+    if isinstance(seen, RevealedPool) and samples[0].sample.design.drawing == SURPRISES:
+        chances = [each.sample.design.chance(seen.query) for each in samples]
+        foresee_cautious_errors(seen, Variables.of(seen.form, samples[0].grades).mean, chances)
 
 
 def estimate_documents(

@@ -6,6 +6,9 @@ on the others. So single documents are drawn in all queries, and correct the mod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 
 from pt_active.relevance.classes import InClasses
@@ -65,13 +68,30 @@ def cautious_error(
 
     All contrasts need one pass over the labels. Shapes: grades float64[N, G+1], chance float64[N].
     """
-    weight = pool.weight[pool.query] ** 2 * (chance > 0)
-    left = np.divide(weight, chance, out=np.zeros(len(chance)), where=chance > 0) - weight
-    shares = np.stack([left, np.full(len(chance), 1 / max(len(chance), 1))])
-    no_form = np.zeros((0, *2 * contrast.shape))
-    products = pool.once(lambda: label_effects(pool, grades, no_form, shares)[1], grades, chance)
+    products = pool.once(lambda: _products(pool, grades, [chance])[0], grades, chance)
     error, average = contrast @ products @ contrast
-    return float(error + left.sum() * _added(average, defensive))
+    return float(error + _left(pool, chance).sum() * _added(average, defensive))
+
+
+def foresee_cautious_errors(pool: RevealedPool, grades: np.ndarray, chances: Sequence[np.ndarray]) -> None:
+    """Compute in one pass over the labels, and keep, what `cautious_error` needs for several chances, float64[N]."""
+    for chance, products in zip(chances, _products(pool, grades, chances), strict=True):
+        pool.once(partial(np.asarray, products), grades, chance)
+
+
+def _left(pool: RevealedPool, chance: np.ndarray) -> np.ndarray:
+    """``p² (1/π − 1)``, float64[N]; 0 where π is."""
+    weight = pool.weight[pool.query] ** 2 * (chance > 0)
+    return np.divide(weight, chance, out=np.zeros(len(chance)), where=chance > 0) - weight
+
+
+def _products(pool: RevealedPool, grades: np.ndarray, chances: Sequence[np.ndarray]) -> np.ndarray:
+    """float64[c, 2, k, k], ``Σ p² (1/π − 1) E h hᵀ`` over all documents, and their average of ``E h hᵀ``."""
+    number, k = len(pool.query), len(pool.ranks)
+    average = np.full(number, 1 / max(number, 1))
+    shares = np.stack([each for chance in chances for each in (_left(pool, chance), average)])
+    _, products = label_effects(pool, grades, np.zeros((0, k, k)), shares)
+    return products.reshape(len(chances), 2, k, k)
 
 
 def surprise_sizes(

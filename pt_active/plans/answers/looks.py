@@ -11,7 +11,7 @@ import numpy as np
 
 from pt_active.frames.checks import level, positive
 from pt_active.frames.qrels import check_policy
-from pt_active.inference.drawn_documents import DrawnDocuments
+from pt_active.inference.drawn_documents import DrawnDocuments, foresee_variances
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
 from pt_active.inference.stopping.looks import (
     ALWAYS,
@@ -264,6 +264,8 @@ class PartsInOrder(WholeSample):
         """The first parts with one set of labels, int64[N], made once for all pairs."""
         if key not in self._known:
             found = labelled_documents(self.tables, self.samples[key[0] - 1], label.copy(), measure)
+            if not self._known:
+                foresee_variances(found.pool, self.samples)
             # All looks share what the pool keeps for the next question.
             pool = next(iter(self._known.values()), found).pool
             self._known[key] = replace(found, pool=pool)
