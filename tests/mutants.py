@@ -429,6 +429,8 @@ surprises: a pool without any effect has no sizes [test_surprises]
     np.where(average > 0, defensive * average, 1.0) => defensive * average
 surprises: the cautious error of documents that cannot be drawn [test_surprises]
     weight = pool.weight[pool.query] ** 2 * (chance > 0) => weight = pool.weight[pool.query] ** 2
+surprises: each part has the foreseen error of another [test_surprises]
+    _products(pool, grades, chances), strict=True) => _products(pool, grades, chances)[::-1], strict=True)
 surprises: caution for all weight, not for what is left [test_surprises]
     error + _left(pool, chance).sum() * _added( => error + pool.weight.sum() * _added(
 surprises: queries in which no pair differs are drawn [test_surprises]

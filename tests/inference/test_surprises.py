@@ -334,6 +334,15 @@ def test_documents_of_queries_in_which_no_pair_differs_serve_single_rankers_alon
         assert sorted(sizes.order) == list(range(number))
 
 
+def test_one_pass_over_the_labels_foresees_the_errors_of_several_samples():
+    pool, chances = pool_of("AP"), [np.r_[0.0, np.linspace(low, 1.0, 7)] for low in (0.1, 0.3, 0.6)]
+    drawing.foresee_cautious_errors(pool, BELIEFS, chances)
+    for contrast, chance in product((ALONE, DIFFERENCE), chances):
+        asked = BELIEFS, chance, contrast, 0.1
+        found, expected = (drawing.cautious_error(each, *asked) for each in (pool, pool_of("AP")))
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("contrast", [ALONE, DIFFERENCE], ids=["alone", "difference"])
 def test_the_cautious_variance_is_that_of_the_gains(contrast):
     pool, chance = pool_of("AP"), np.r_[0.0, np.linspace(0.3, 1.0, 7)]
