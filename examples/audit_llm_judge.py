@@ -27,9 +27,6 @@ MAX_GRADE = 3
 RELEVANT = 2
 """The lowest grade that the track counts as relevant."""
 
-REPETITIONS = 40
-"""Number of random samples from which the typical error is computed."""
-
 
 def read_judges(folder: Path) -> dict[str, pd.DataFrame]:
     """Name of a judge → ``qid, docno`` and ``label`` or ``votes_0 … votes_3``."""
@@ -94,11 +91,11 @@ def audited(
 
 
 def typical_errors(
-    pool: pd.DataFrame, qrels: pd.DataFrame, judges: list[str], truth: float, labels: int
+    pool: pd.DataFrame, qrels: pd.DataFrame, judges: list[str], truth: float, labels: int, samples: int
 ) -> dict[str, float]:
-    """Root mean squared error of the difference of two error rates, by design, over `REPETITIONS` samples."""
+    """Root mean squared error of the difference of two error rates over random samples, by design."""
     errors: dict[str, list[float]] = {design: [] for design in ("passive", "optimal", "disagreement")}
-    for seed in tqdm(range(REPETITIONS), unit="sample"):
+    for seed in tqdm(range(samples), unit="sample"):
         for design, differences in errors.items():
             predictions = {name: name for name in judges}
             audit = Audit.create(pool, predictions, ZeroOne(), budget=labels, design=design, seed=seed)
@@ -113,6 +110,7 @@ def main() -> None:
     parser.add_argument("--first", default="umbrela-gpt-4")
     parser.add_argument("--second", default="gpt-4o")
     parser.add_argument("--labels", type=int, default=200)
+    parser.add_argument("--samples", type=int, default=40, help="from which typical errors are computed")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     judges, labels = [arguments.first, arguments.second], arguments.labels
@@ -124,7 +122,7 @@ def main() -> None:
     wrong = [(pool[name] != pool.merge(qrels, on=["qid", "docno"])["label"]).mean() for name in judges]
     truth = wrong[0] - wrong[1]
     print(f"{audit}\n{audit.compare(labels_of(audit, qrels))}\n  truth       {truth:+.4f}\n")
-    for design, error in typical_errors(pool, qrels, judges, truth, labels).items():
+    for design, error in typical_errors(pool, qrels, judges, truth, labels, arguments.samples).items():
         print(f"typical error of the difference with {labels} labels, {design:13} {error:.4f}")
 
 

@@ -29,8 +29,8 @@ PLANS: dict[str, dict[str, Any]] = {
     "surprises of nDCG": {"measure": "nDCG@5", "level": "document", "design": "surprises", "budget": 60},
 }
 
-IN_ROUNDS = ("depth", "surprises")
-"""Plans without an order, which are looked at after each round."""
+IN_PARTS = ("depth", "surprises")
+"""Kinds that are looked at after each part alone."""
 
 CASES = [
     ("queries of DCG", 4, "in order"),
@@ -73,9 +73,9 @@ def made(labelled: pd.DataFrame, kind: str, rankers: int) -> Plan:
 
 
 def judged(labelled: pd.DataFrame, kind: str, rankers: int, how_far: str) -> tuple[Plan, pd.DataFrame]:
-    """A plan, and its labels so far; where documents were drawn at once, of a second round."""
+    """A plan, and its labels so far; where looks come after parts, those of an extension too."""
     plan = made(labelled, kind, rankers)
-    if kind.startswith(IN_ROUNDS):
+    if kind.startswith(IN_PARTS):
         first = wanted(plan, labelled)
         plan = plan.extend(40)
         return plan, pd.concat([first, wanted(plan, labelled)], ignore_index=True)
@@ -101,8 +101,8 @@ def first_number(text: str, name: str) -> float:
 def test_any_first_labels_have_a_status_and_gaps_and_parts_that_are_not_full_are_named(kind, labelled):
     plan = made(labelled, kind, 2)
     every = ordered(plan, labelled[[*KEYS, "label"]])
-    looks = None if kind.startswith(IN_ROUNDS) else ALWAYS
-    for number in (0, *range(5, len(every), 5)):
+    looks = None if kind.startswith(IN_PARTS) else ALWAYS
+    for number in (0, *range(5, len(every), 13)):
         for some in (every.head(number), every.iloc[1 : number + 1], every.tail(number)):
             status = plan.status(some, looks=looks)
             assert status.n_judged + status.left_out == len(some)
@@ -124,7 +124,7 @@ def test_thousands_of_ways_to_complete_a_part_are_no_overflow(graded, labels):
 def test_the_same_labels_have_one_answer(kind, rankers, how_far, labelled):
     plan, qrels = judged(labelled, kind, rankers, how_far)
     pair = {} if rankers == 1 else {"first": "b", "second": "a"}
-    looks = None if kind.startswith(IN_ROUNDS) else ALWAYS
+    looks = None if kind.startswith(IN_PARTS) else ALWAYS
     status = plan.status(qrels, looks, 0.05 if rankers == 1 else None, **pair)
     cut = plan.so_far(qrels)
     found = cut.estimate(qrels)["a"] if rankers == 1 else cut.compare(qrels, **pair)
