@@ -31,6 +31,7 @@ def plan() -> Plan:
     return Plan.create(grades, None, "DCG@2", budget=4, level="query")
 
 
+NO_TIMES = ("yesterday", "2026-03-01T09:30:00+01:00", "2026-13-01T09:30:00Z", "2026-02-30T09:30:00Z")
 WHOLE = "label that is a whole number from 0 to 1000"
 WRONG = [
     *(
@@ -39,7 +40,7 @@ WRONG = [
     ),
     ({"status": "Judged"}, "status that is one of judged, skipped, unjudgeable"),
     ({"status": "skipped"}, "a label that is empty unless the status is judged"),
-    *(({"time": time}, "a time that is ISO 8601 in UTC") for time in ("yesterday", "2026-03-01T09:30:00+01:00")),
+    *(({"time": time}, "a time that is ISO 8601 in UTC") for time in NO_TIMES),
     ({"docno": " "}, "expected a docno that is text"),
     ({"qid": None}, "expected a qid that is text"),
     *(({"judges": number}, "expected a judges that is a whole number from 1") for number in (0, 1.5, "two", True)),
