@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pt_active.answers.history import History
 from pt_active.answers.scales import ScoreScale
 from pt_active.answers.table import SCORE, Source, answer_table, as_text, judge_columns
 from pt_active.frames.checks import data_frame, shown
@@ -28,8 +30,8 @@ ALIKE = 0.05
 to an item the same; `fitting.NEAR` where they differ by the whole scale. Who misjudges an item errs with all of its
 answers alike, so that their difference is surer than their scores (``examples/reproduce/answers.py``)."""
 
-ITEMS_BY_SCORES: Mapping[str, Any] = {"design": "optimal", "defensive": 0.5}
-"""The design of items if there are judges' scores: half of q is for those whose answers seem to differ, and half for
+ITEMS_BY_SCORES: Mapping[str, Any] = {"design": "optimal", "defensive": 0.2}
+"""The design of items if there are judges' scores: most of q is for those whose answers seem to differ, and a fifth for
 all alike, so that a judge that says nothing costs little (``examples/reproduce/answers.py``)."""
 
 
@@ -49,6 +51,9 @@ class Answers:
             to an item are ``run``s: repeats, and no new items.
         scale: The scores that people give: ``0-1``, ``1-5``, ``0-1:0.25`` (points in steps), or ``preference``, where
             they say which of two answers is better.
+        history: People's scores of other systems' answers, as a table or its file: ``item, system, label`` and, as far
+            as known, what the same judges say, ``score`` or ``score_NAME``; or a row for each item, with ``label_NAME``
+            and ``score_NAME`` of each past system, or only its label as ``NAME``. It may have gaps and other items.
 
     Attributes:
         table: ``item, system, run, docno`` and what else is known, a row for each answer.
@@ -58,10 +63,14 @@ class Answers:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the table is malformed, an answer is missing, or a score is not on the scale.
+        ValueError: If a table is malformed, an answer is missing, a score is not on the scale, or a history has neither
+            an item nor a judge of the answers.
+
+    Warns:
+        UserWarning: If the history has labels of a system that is compared, which are left out.
     """
 
-    def __init__(self, source: Source, scale: str = "0-1") -> None:
+    def __init__(self, source: Source, scale: str = "0-1", history: pd.DataFrame | str | Path | None = None) -> None:
         self.scale = ScoreScale.parsed(scale)
         self.table = answer_table(source)
         self.systems = tuple(dict.fromkeys(self.table["system"]))
@@ -72,11 +81,17 @@ class Answers:
             raise ValueError(told)
         for name in () if self.scale.prefers else self.judges:
             self._check(name)
+        self._history = None if history is None else History.of(history, self.scale, self.table)
 
     @property
     def judges(self) -> list[str]:
         """The columns of judges' scores."""
         return judge_columns(self.table)
+
+    @property
+    def past_labels(self) -> int:
+        """How many labels of other systems the history has."""
+        return 0 if self._history is None else len(self._history.table)
 
     @property
     def measure(self) -> str:
@@ -89,6 +104,8 @@ class Answers:
         frame = self._pairs() if self.scale.prefers else self._single()
         columns = [str(name) for name in frame.columns if str(name).startswith("judge ")]
         said = [self._grades(frame["qid"], frame[name]) for name in columns if frame[name].notna().any()]
+        if self._history is not None:
+            said = [self._by_history(frame, said)]
         if not said:
             return UniformGrades(self.scale.max_grade).transform(frame.drop(columns=columns))
         grades = pd.DataFrame(rounded_grades(np.mean(said, axis=0)), index=frame.index).add_prefix("grade_")
@@ -118,12 +135,13 @@ class Answers:
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
         single = self.scale.prefers or self.runs > 1 or len(self.systems) == 1
-        chosen = unit or ("answer" if single else "item")
+        by_answer, trust = self._trusted or (False, ITEMS_BY_SCORES["defensive"])
+        chosen = unit or ("answer" if single or by_answer else "item")
         if chosen not in UNITS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
         if chosen == "item":
-            judged = self.table[self.judges].notna().to_numpy().any()
-            return {"level": "query", **(ITEMS_BY_SCORES if judged else {})}
+            known = self._history is not None or self.table[self.judges].notna().to_numpy().any()
+            return {"level": "query", **({**ITEMS_BY_SCORES, "defensive": trust} if known else {})}
         # Those of a single system would be drawn at once, and could only be looked at when all are judged.
         return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
@@ -157,6 +175,22 @@ class Answers:
         if (twice := labels.duplicated(["qid", "docno"])).any():
             raise ValueError(f"item {shown(labels['qid'][twice].iloc[0])}: the same answer has different scores")
         return labels
+
+    @cached_property
+    def _trusted(self) -> tuple[bool, float] | None:
+        """As `History.trusted`; None without a history."""
+        return None if self._history is None else self._history.trusted(self._history.judges(self.table))
+
+    def _by_history(self, frame: pd.DataFrame, said: list[np.ndarray]) -> np.ndarray:
+        """float64[N, G+1], what the history lets expect, times what judges say on whom it is silent, as is usual."""
+        assert self._history is not None
+        judges = self._history.judges(self.table)
+        known = frame.rename(columns={"qid": "item", **{f"judge {name}": name for name in judges}})
+        grades = np.zeros((len(frame), self.scale.max_grade + 1))
+        grades[:, self.scale.first :] = self._history.grades(known, judges)
+        if said and not judges:
+            grades *= np.mean(said, axis=0)
+        return grades / grades.sum(axis=1, keepdims=True)
 
     def _check(self, judge: str) -> None:
         low, high = self.scale.low, self.scale.high

@@ -60,7 +60,7 @@ def answer_table(source: Source) -> pd.DataFrame:
             raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
     table = table.dropna(axis="columns", how="all")
     for name in (name for name in (*judge_columns(table), *_NUMBERS) if name in table.columns):
-        table[name] = _numbers(table, name)
+        table[name] = numbers(table, name)
     table["run"] = table["run"].map(as_text) if "run" in table.columns else "1"
     for name in (name for name in _TEXTS if name in table.columns):
         table[name] = table[name].map(lambda value: str(text_of(value)), na_action="ignore").astype(object)
@@ -93,8 +93,8 @@ def _united(source: Source) -> pd.DataFrame:
     return rows.copy() if "system" in rows.columns else _long(rows)
 
 
-def _named(source: pd.DataFrame | str | Path) -> pd.DataFrame:
-    """The rows under the names of the columns here."""
+def named_rows(source: pd.DataFrame | str | Path) -> pd.DataFrame:
+    """The rows under the names of the columns here; other columns keep theirs."""
     rows = source if isinstance(source, pd.DataFrame) else read_rows(source)
     rows = rows.rename(columns=lambda name: _KIND.sub(lambda kind: kind[0].lower(), str(name).strip()))
     if twice := rows.columns[rows.columns.duplicated()].tolist():
@@ -106,6 +106,12 @@ def _named(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     rows = rows.rename(columns={old: new for new, old in found.items() if old is not None})
     if found["item"] is None:
         rows = rows.assign(item=rows["question"])
+    return rows
+
+
+def _named(source: pd.DataFrame | str | Path) -> pd.DataFrame:
+    """The rows with the columns of answers alone."""
+    rows = named_rows(source)
     own = (*NAMES, *judge_columns(rows))
     return rows[[name for name in rows.columns if name in own or str(name).startswith("answer_")]]
 
@@ -158,7 +164,7 @@ def _check_complete(table: pd.DataFrame) -> None:
         )
 
 
-def _numbers(table: pd.DataFrame, name: str) -> pd.Series:
+def numbers(table: pd.DataFrame, name: str) -> pd.Series:
     """A column as numbers; raises if it holds anything else, or a cost that is not above 0."""
     given = table[name]
     plain = given.map(lambda value: value if isinstance(value, (int, float)) else LETTERS.get(str(value), str(value)))

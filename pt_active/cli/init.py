@@ -35,6 +35,11 @@ COMMENTS = (
 class FirstFiles(RunFiles):
     """The files that a project begins with."""
 
+    train_qrels: Path | None = flag(
+        "Judgments of the training runs: qrels or a filled-in CSV; with --answers, people's scores of other systems.",
+        "FILE",
+        also="--history",
+    )
     depth: int | None = flag("The number of documents to keep of each ranking.", "N")
 
 
@@ -51,9 +56,10 @@ def init(
     budget = None if budget is None else positive("budget", budget)
     before = _before(out, bool(given.answers))
     if given.answers:
-        if source != FirstFiles() or measure is not None:
+        if replace(source, train_qrels=None) != FirstFiles() or measure is not None:
             raise ValueError("--answers takes the place of runs, and its measure is the mean score: leave out --run, …")
-        found, own = project_of_answers(given, budget, plan, out.parent / before.get("pool", ""))
+        answers = given.read(source.train_qrels)
+        found, own = project_of_answers(answers, budget, plan, out.parent / before.get("pool", ""))
     else:
         source, measure = _checked(source), measure or MEASURE
         found = list(findings(source, measure, budget))
@@ -127,19 +133,19 @@ class AnswerFiles:
     answers: list[str] | None = flag("Answers of systems, in place of runs: one table, or NAME=FILE for each.", "FILE")
     scale: str = flag("How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE", "0-1")
 
-    def read(self) -> Answers:
+    def read(self, history: Path | None) -> Answers:
         """The answers."""
         files = self.answers or []
         if len(files) == 1 and (Path(files[0]).exists() or "=" not in files[0]):
-            return Answers(files[0], self.scale)
-        return Answers(named_files(files, "--answers"), self.scale)
+            return Answers(files[0], self.scale, history)
+        return Answers(named_files(files, "--answers"), self.scale, history)
 
 
 def project_of_answers(
-    given: AnswerFiles, budget: float | None, folder: Path, own: Path
+    answers: Answers, budget: float | None, folder: Path, own: Path
 ) -> tuple[list[Finding], dict[str, Any]]:
     """What was found, and the keys of the project file; the pool is kept beside the plan, in place of its ``own``."""
-    pool, answers = folder.with_name(f"{folder.name}-answers.parquet"), given.read()
+    pool = folder.with_name(f"{folder.name}-answers.parquet")
     if pool.exists() and pool != own:
         raise FileExistsError(f"{pool} exists; remove it, or change the key plan")
     found = list(_findings(answers, budget))
@@ -177,6 +183,8 @@ def _findings(answers: Answers, budget: float | None) -> Iterator[Finding]:
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = f"{', '.join(judges)}: decides which answers people score, and nothing else" if judges else "no scores"
     yield Finding("LLM judge", said)
+    if answers.past_labels:
+        yield Finding("history", f"{how_many('label', answers.past_labels)} of other systems say what to expect")
     whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
     if "doc_cost" in pool.columns:
         whole = float(pool["doc_cost"].sum())

@@ -37,12 +37,13 @@ REQUIRED = MISSING  # The default of an option that has none
 TYPED = "typed"  # The key of its metadata
 
 
-def flag(help: str, metavar: str = "X", default: Any = None) -> Any:
+def flag(help: str, metavar: str = "X", default: Any = None, also: str | None = None) -> Any:
     """The default of an argument of a command, or of a field of its dataclasses, that is typed by its name.
 
-    What has another default can be set by the project file alone.
+    It can have another name too. What has another default can be set by the project file alone.
     """
-    return field(default=default, metadata={TYPED: typer.Option(help=help, metavar=metavar)})
+    names = () if also is None else (also,)
+    return field(default=default, metadata={TYPED: typer.Option(..., *names, help=help, metavar=metavar)})
 
 
 def word(help: str, metavar: str, default: Any = None) -> Any:
@@ -139,7 +140,7 @@ def spelled(name: str) -> str:
 def _parameter(name: str, kind: Any, typed: Any, needed: bool) -> inspect.Parameter:
     """An option in the signature that typer reads, where one that is not typed is None or False."""
     if isinstance(typed, OptionInfo) and typed.default is ...:
-        typed.param_decls = (spelled(name),)
+        typed.param_decls = tuple(dict.fromkeys((spelled(name), *(typed.param_decls or ()))))
     default: Any = inspect.Parameter.empty if needed else None
     if kind is bool:
         typed.metavar, default = "", False

@@ -14,9 +14,14 @@ from pt_active.sampling.revealed import RevealedPool, pair_form
 from pt_active.sampling.sample import DocumentSizes
 from pt_active.sampling.surprises import surprise_sizes
 
+_TIED = 1e-9  # A sum below this share of its terms' sizes is rounding: no ranker is favoured
 
-def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
-    """A share ε of the average variance is added to every document, so that none counts as certain."""
+
+def hedged(variables: Variables, gradient: np.ndarray, defensive: float | np.ndarray) -> Variables:
+    """A share ε of the average variance is added to every document, so that none counts as certain.
+
+    ε may be float64[N].
+    """
     average = _average(variables, gradient)
     return replace(variables, variance=variables.variance + (defensive * average if average > 0 else 1.0))
 
@@ -25,6 +30,23 @@ def _average(variables: Variables, gradient: np.ndarray) -> float:
     """The model's variance of a document, weighted by squared gradients."""
     weight = (gradient**2).sum(axis=0)
     return float((weight @ variables.variance) / max(weight.sum(), np.finfo(float).tiny))
+
+
+def doubts(pool: DocumentPool, mean: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """float64[N], how the doubt in a model is spread over documents, 1 on average [theory 14].
+
+    Evenly, but half of it where two rankers have one document a query each, as systems that answer items. By the model
+    one of them is better, and what a bet on it can lose in a draw is the largest error e that favours the other one,
+    over the rate of the document. So that bets may stake more, half of the doubt is in proportion to e².
+    """
+    even, step = np.ones(len(mean)), gradient[0] - gradient[-1]
+    terms = pool.weight[pool.query] * step * mean
+    if len(gradient) != 2 or len(pool.form.weights) != 1 or abs(terms.sum()) <= _TIED * np.abs(terms).sum():
+        return even
+    low, high = pool.form.values.min(), pool.form.values.max()
+    square = np.where(step * terms.sum() > 0, mean - low, high - mean) ** 2
+    weight = (gradient**2).sum(axis=0)
+    return (even + square * weight.sum() / max(float(weight @ square), np.finfo(float).tiny)) / 2
 
 
 def document_sizes(
@@ -59,7 +81,7 @@ def document_sizes(
             "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
             stacklevel=3,
         )
-    variables = hedged(variables, where, settings.defensive)
+    variables = hedged(variables, where, settings.defensive * doubts(pool, variables.mean, where))
     gradient = pool.gradients(variables.mean, variables.variance)
     influence = influence_of(pool, gradient)
     contrasts, pairs, drawing = len(influence), settings.pairs, settings.drawing

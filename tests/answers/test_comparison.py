@@ -49,7 +49,7 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone():
     table = made()
     alone = table[table["system"] == "new"]
     assert Answers(table.drop(columns="score")).drawn() == {"level": "query"}
-    assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.5}
+    assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.2}
     assert Answers(made(10, runs=2)).drawn() == Answers(table).drawn("answer") == {"level": "document"}
     assert Answers(alone).drawn() == {"level": "document", "design": "successive"}
     assert Answers(table, "preference").drawn() == {"level": "document"}

@@ -1,0 +1,215 @@
+"""What do past systems' answers, which people scored, say of new answers to the same items [theory 18]?
+
+A model of people's scores is fitted to the past answers. Its features are what people said of other past answers to the
+item, what each judge says, and what people said of those others that the judge scores the same. Labels of an answer's
+own system count for none of its features, so that past answers are seen as those of new systems.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pt_active.answers.scales import ScoreScale
+from pt_active.answers.table import NAMES, SCORE, as_text, judge_columns, named_rows, numbers
+from pt_active.frames.checks import shown, some
+from pt_active.frames.sources import naming
+from pt_active.relevance.grades.fitting import fit_ordered_logit
+from pt_active.sampling.designs import optimal_score
+
+LABEL = "label"
+"""The column of people's scores; in a table with a row for each item, ``label_NAME`` of each past system."""
+
+TRUST = (0.1, 0.2, 0.3, 0.5)
+"""Shares of plain random sampling in the design of items that cross-validation chooses from."""
+
+_FOLDS = 5  # The most groups that past systems are split into for cross-validation
+
+_PRIOR = 2.0  # Number of answers that what is usual counts for, beside those to an item
+
+_PRIOR_SCALE = 1.0  # Standard deviation of the prior on the weights of the features
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Answers, a row for each."""
+
+    item: np.ndarray  # int64[n]
+    system: np.ndarray  # int64[n], from 1; 0 for all new systems
+    judged: np.ndarray  # float64[J, n, L], the share of each score in what each judge says; 0 where a judge is silent
+    score: np.ndarray  # int64[n], people's scores of past answers, in steps above the lowest
+
+    def among(self, rows: np.ndarray) -> Answered:
+        """Some of the answers, bool[n]."""
+        return Answered(self.item[rows], self.system[rows], self.judged[:, rows], self.score[rows])
+
+
+@dataclass(frozen=True)
+class History:
+    """Past answers with people's scores: ``item, system, run, label`` and judges' columns, and their scale."""
+
+    table: pd.DataFrame
+    scale: ScoreScale
+
+    @classmethod
+    def of(cls, source: pd.DataFrame | str | Path, scale: ScoreScale, answers: pd.DataFrame) -> History:
+        """Read a history as `Answers` takes it, for answers as `answer_table` returns them."""
+        with naming("the history" if isinstance(source, pd.DataFrame) else source):
+            if scale.prefers:
+                raise ValueError("it has scores of single answers, which do not say what preferences to expect")
+            table = _past_answers(source)
+            if own := sorted(set(table["system"]) & set(answers["system"])):
+                warnings.warn(f"left out of the history, since they are compared now: {some(own)}", stacklevel=3)
+            table = table[~table["system"].isin(own)].sort_values(["item", "system", "run"], ignore_index=True)
+            if table.empty:
+                raise ValueError("there is no label of another system than those that are compared")
+            history = cls(table, scale)
+            judges = history.judges(answers)
+            history._past(np.zeros(len(table), dtype=np.int64), judges)  # raises if a score is not on the scale
+            if not (judges or table["item"].isin(answers["item"]).any()):
+                first, other = shown(table["item"].iloc[0]), shown(answers["item"].iloc[0])
+                raise ValueError(f"no item is among those of the answers; they begin with {first} and {other}")
+            return history
+
+    def judges(self, answers: pd.DataFrame) -> list[str]:
+        """The columns of the judges who scored past answers and those of a table."""
+        names = [name for name in judge_columns(answers) if name in self.table.columns]
+        return [name for name in names if self.table[name].notna().any() and answers[name].notna().any()]
+
+    def grades(self, answers: pd.DataFrame, judges: Sequence[str]) -> np.ndarray:
+        """float64[n, L], how probable each score is of new answers, with ``item`` and judges' columns."""
+        item = pd.factorize(pd.concat([self.table["item"], answers["item"]]))[0]
+        past, new = np.split(item, [len(self.table)])
+        nothing = np.zeros(len(new), dtype=np.int64)
+        return _predicted(self._past(past, judges), Answered(new, nothing, self._judged(answers, judges), nothing))
+
+    def trusted(self, judges: Sequence[str]) -> tuple[bool, float] | None:
+        """Whether to draw single answers, and the share of plain random sampling if items are drawn.
+
+        Past systems are predicted from those of other folds, two of one fold are compared as if they were new, and what
+        made the variance least is chosen. None if there are too few past systems for that.
+        """
+        past = self._past(pd.factorize(self.table["item"])[0], judges)
+        systems = int(past.system.max())
+        folds = min(_FOLDS, systems // 2)
+        variances = []
+        for fold in range(folds if folds > 1 else 0):
+            held = past.system % folds == fold
+            rows, grades = past.among(held), _predicted(past.among(~held), past.among(held))
+            variances += [_variances(rows, grades, *pair) for pair in pairwise(np.unique(rows.system))]
+        known = [each for each in variances if np.isfinite(each).all()]
+        if not known:
+            return None
+        answers, *items = np.log(known).mean(axis=0)
+        return bool(answers < min(items)), TRUST[int(np.argmin(items))]
+
+    def _past(self, item: np.ndarray, judges: Sequence[str]) -> Answered:
+        system = pd.factorize(self.table["system"], sort=True)[0] + 1
+        score = self.scale.labels(self.table[LABEL]) - self.scale.first
+        return Answered(item, system, self._judged(self.table, judges), score)
+
+    def _judged(self, table: pd.DataFrame, judges: Sequence[str]) -> np.ndarray:
+        first, top = self.scale.first, self.scale.max_grade
+        shares = np.zeros((len(judges), len(table), top - first + 1))
+        for own, score in zip(shares, (table[name] for name in judges), strict=True):
+            known = score.notna().to_numpy()
+            own[known] = self.scale.shares(score[known])[:, first:]
+        return shares
+
+
+def _predicted(past: Answered, rows: Answered) -> np.ndarray:
+    """float64[n, L], what a model that is fitted to past answers expects of others, or of themselves."""
+    top = past.judged.shape[2] - 1
+    model = fit_ordered_logit(_features(past, past), past.score, top, _PRIOR_SCALE)
+    return model.probabilities(_features(past, rows))
+
+
+def _features(past: Answered, rows: Answered) -> np.ndarray:
+    """float64[n, 1 + 2J], the features of answers."""
+    columns = [_log_odds(past, rows, np.ones((len(past.item), 1)), np.ones((len(rows.item), 1)))]
+    for of_past, of_rows in zip(past.judged, rows.judged, strict=True):
+        usual = of_past.sum(axis=0) / max(of_past.sum(), 1)
+        says = of_rows + (1 - of_rows.sum(axis=1, keepdims=True)) * usual
+        columns += [says @ np.arange(len(usual)), _log_odds(past, rows, of_past, of_rows)]
+    return np.column_stack(columns)
+
+
+def _log_odds(past: Answered, rows: Answered, of_past: np.ndarray, of_rows: np.ndarray) -> np.ndarray:
+    """float64[n], the log-odds of people's mean score of past answers to a row's item, but for those of its system.
+
+    They count by how much a judge says the same of them, float64[..., L] being shares of what the judge says.
+    """
+    value = past.score / (past.judged.shape[2] - 1)
+    count = np.stack([of_past, of_past * value[:, None]], axis=1)  # float64[n, 2, L], how many, and their scores
+    systems = int(past.system.max()) + 1
+    own = past.item * systems + past.system, rows.item * systems + np.where(rows.system < systems, rows.system, 0)
+    others = _summed(past.item, rows.item, count) - _summed(*own, count)
+    number, total = np.einsum("nl,nkl->kn", of_rows, others)
+    usual, always = ((0.5 + parts[1]) / (1 + parts[0]) for parts in (count.sum(axis=0), count.sum(axis=(0, 2))))
+    expected = of_rows @ usual + (1 - of_rows.sum(axis=1)) * always
+    share = (total + _PRIOR * expected) / (number + _PRIOR)
+    return np.log(share / (1 - share))
+
+
+def _summed(keys: np.ndarray, wanted: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """float64[r, 2, L], the sums of values, float64[n, 2, L], over the rows with each wanted key."""
+    _, code = np.unique(np.r_[keys, wanted], return_inverse=True)
+    sums = np.zeros((int(code.max()) + 1, *values.shape[1:]))
+    np.add.at(sums, code[: len(keys)], values)
+    return sums[code[len(keys) :]]
+
+
+def _variances(rows: Answered, grades: np.ndarray, first: int, second: int) -> np.ndarray:
+    """float64[1 + len(TRUST)], the variance of a label's worth of drawn answers, and of items with each share of TRUST.
+
+    NaN if two systems have fewer than two items in common.
+    """
+    one, other = (np.flatnonzero(rows.system == each) for each in (first, second))
+    common, left, right = np.intersect1d(rows.item[one], rows.item[other], return_indices=True)
+    if (n := len(common)) < 2:
+        return np.full(1 + len(TRUST), np.nan)
+    at, value = np.stack([one[left], other[right]]), np.arange(grades.shape[1])
+    mean = (grades @ value)[at]  # float64[2, n], as the next two
+    variance, error = (grades @ value**2)[at] - mean**2, rows.score[at] - mean
+    size = np.sqrt(variance + variance.mean())
+    answers = (error**2 / size).sum() * size.sum()
+    root = np.sqrt(optimal_score(mean[0] - mean[1], variance.sum(axis=0), np.full(n, 1 / n)))
+    apart = error[0] - error[1]
+    shares = ((1 - trust) * root / root.sum() + trust / n for trust in TRUST)
+    return np.array([answers, *(2 * ((apart - apart.mean()) ** 2 / share).sum() for share in shares)])
+
+
+def _past_answers(source: pd.DataFrame | str | Path) -> pd.DataFrame:
+    """``item, system, run, label`` and judges' columns, from a table with a row for each answer or for each item."""
+    rows = named_rows(source)
+    if "system" not in rows.columns:
+        rows = _long(rows)
+    if LABEL not in rows.columns:
+        raise ValueError(f"expected columns item, system and {LABEL}, or item and a column of each past system")
+    rows = rows.assign(run=rows["run"] if "run" in rows.columns else "1")
+    rows = rows.assign(**{name: rows[name].map(as_text) for name in ("item", "system", "run")})
+    rows = rows.assign(**{name: numbers(rows, name) for name in (LABEL, *judge_columns(rows))}).dropna(subset=LABEL)
+    _refuse_twice(rows, ["item", "system", "run"])
+    return rows
+
+
+def _long(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each past answer, from one for each item, with ``label_NAME``, ``score_NAME``, or labels ``NAME``."""
+    kinds = [kind for kind in (LABEL, SCORE) if any(str(name).startswith(f"{kind}_") for name in rows.columns)]
+    if not kinds:
+        kinds, other = [LABEL], [name for name in rows.columns if name not in NAMES]
+        rows = rows[["item", *other]].rename(columns={name: f"{LABEL}_{name}" for name in other})
+    _refuse_twice(rows, ["item"])
+    return pd.wide_to_long(rows, kinds, i="item", j="system", sep="_", suffix=".+").reset_index()
+
+
+def _refuse_twice(rows: pd.DataFrame, keys: list[str]) -> None:
+    if (twice := rows.duplicated(keys)).any():
+        named = ", ".join(f"{name} {shown(rows[twice].iloc[0][name])}" for name in keys)
+        raise ValueError(f"there is more than one row of {named}")
