@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from pt_active.cli.answer import (
     rounded_up,
 )
 from pt_active.cli.audit import audit_shown, is_audit
+from pt_active.cli.ledger import decided_in
 from pt_active.cli.options import MARGIN, REQUIRED, Asked, LabelFiles, Look, flag, is_whole, judged_part
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
+from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import is_records
 from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
@@ -36,7 +38,10 @@ from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRES
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.judgments import as_qrels
+from pt_active.plans.making.manifest import digest
 from pt_active.plans.making.queries import has_order
+from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.plan import Plan
 
 OUTCOMES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
@@ -206,6 +211,7 @@ def gate(
     look: Look,
     better: bool = flag("Whether it must be better, and not only no worse than by the margin.", default=False),
     junit: Path | None = flag("A JUnit file to create.", "FILE"),
+    ledger: Path | None = None,
 ) -> Answer:
     """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
 
@@ -215,14 +221,32 @@ def gate(
     """
     plan, given = labels.read()
     looks = look.of(plan)
-    about = {**asked.fields, **asked.pair, "queries": asked.queries}
-    decided = plan.gate(given, look.margin, BETTER if better else NON_INFERIOR, looks, **about)
+    rule = BETTER if better else NON_INFERIOR
+    about = {**asked.pair, "queries": asked.queries, "clusters": asked.clusters}
+
+    def decide(confidence: float) -> Gate:
+        return plan.gate(given, look.margin, rule, looks, confidence, **about)
+
+    if ledger is None or (looks is None and not is_whole(plan, given)):  # which is no look
+        decided = decide(asked.confidence)
+    else:
+        release = _release(plan, given, about, rule=rule, margin=look.margin, looks=looks)
+        decided = decided_in(ledger, release, asked.confidence, decide)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     hint = ""
     if decided.outcome == UNRESOLVED and looks is not None:
         hint = next_step(decided.status, plan, labels)
     return Answer(decided.to_dict(), str(decided), hint, OUTCOMES[decided.outcome])
+
+
+def _release(plan: Plan, labels: pd.DataFrame, about: Mapping[str, Any], **asked: Any) -> dict[str, Any]:
+    """What a gate is asked, and of which labels, as a ledger knows it."""
+    made = plan.tables.manifest
+    first, second = (plan.rankers[each] for each in named_pair(plan.rankers, about["first"], about["second"]))
+    seen = digest(checked_qrels(as_qrels(labels))[["qid", "docno", "label"]])[:16]
+    of_plan = made.origin if asked["looks"] == ALWAYS else made.id  # whose order goes on in its extensions
+    return {**about, **asked, "plan": of_plan, "first": first, "second": second, "labels": seen}
 
 
 def in_junit(gate: Gate) -> str:

@@ -28,7 +28,7 @@ INPUT, INPUTS, OUTPUT = "the name of a file", "the name of a file or a list of t
 RUNS = "a table of NAME = FILE"
 
 _OF_A_KIND = {
-    OUTPUT: "plan report store",
+    OUTPUT: "plan report store ledger",
     INPUTS: "labels train-run",
     INPUT: "topics texts pool train-qrels guideline",
     NUMBER: "budget per-query margin confidence defensive",
@@ -58,7 +58,7 @@ _OF_COMMANDS = {
     "export": "plan texts grade_names",
     "status": f"{_LABELLED} missing margin looks",
     "report": f"{_LABELLED} missing out slice",
-    "gate": _LABELLED,
+    "gate": f"{_LABELLED} ledger",
 }
 
 COMMANDS = {command: tuple(arguments.split()) for command, arguments in _OF_COMMANDS.items()}
@@ -109,12 +109,12 @@ class Project:
     def options(self, command: str, typed: Mapping[str, Any]) -> dict[str, Any]:
         """What a command takes from the file: argument → value; files are relative to that of the project.
 
-        Nothing is taken if another plan than that of the file is typed.
+        Nothing but a ledger, which is that of all plans, is taken if another plan than that of the file is typed.
         """
         plan = typed.get("extend", typed.get("plan"))
-        if "demo" in typed or (plan is not None and "plan" in self.values and not self.is_plan(plan)):
-            return {}
         takes = COMMANDS[command]
+        if "demo" in typed or (plan is not None and "plan" in self.values and not self.is_plan(plan)):
+            takes = tuple(name for name in takes if name == "ledger")
         if command == "budget" and plan is not None:  # which has its own pool, measure and costs
             takes = ("confidence", "queries", "clusters")
         for name, others in _OF_OTHERS.items():

@@ -24,6 +24,13 @@ def write_file(path: str | Path, content: str | bytes, *, replace: bool = False)
         unfinished.write_bytes(content)
 
 
+def append_line(path: str | Path, line: str) -> None:
+    """Add a line to a file, which may be new, in one piece: lines of several processes do not mix."""
+    with open(path, "ab", buffering=0) as stream:
+        stream.write(f"{line}\n".encode())
+        os.fsync(stream.fileno())
+
+
 @contextmanager
 def new_file(path: str | Path, *, replace: bool = False) -> Iterator[Path]:
     """A path to write to, which becomes the file when the block ends without an error."""

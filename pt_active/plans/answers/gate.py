@@ -62,6 +62,24 @@ class Rule(NamedTuple):
         return f"{'at most' if outcome == PASS else 'more than'} {self.margin:g} worse than {baseline}"
 
 
+class Release(NamedTuple):
+    """The place of a gate among the releases of a ledger.
+
+    ``claims`` counts the others that have passed; ``level`` limits the probability that this one passes wrongly, and
+    that it fails wrongly; ``level_of_all`` the probability that any release ever does.
+    """
+
+    ledger: str
+    number: int
+    claims: int
+    level: float
+    level_of_all: float
+
+    def __str__(self) -> str:
+        passed = f"{self.number} of {self.ledger}; claims so far {self.claims}; this one tested at {self.level:.2g}"
+        return f"{passed}, so that any wrong claim ever has a probability of at most {self.level_of_all:.3g}"
+
+
 @dataclass(frozen=True)
 class Gate(Printed):
     """Whether a candidate may replace a baseline.
@@ -72,12 +90,14 @@ class Gate(Printed):
         rule: What the candidate has to be.
         outcome: ``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``.
         decided_at: What had been spent when it was proved; None while unresolved.
+        release: Its place in the ledger of a project; None without one.
     """
 
     status: Status
     rule: Rule
     outcome: str
     decided_at: float | None
+    release: Release | None = None
 
     @property
     def question(self) -> str:
@@ -117,7 +137,7 @@ class Gate(Printed):
             state.pop(name, None)  # which of the two is better is not what a gate decides
         own = {name: getattr(self, name) for name in ("outcome", "decided_at", "question", "answer", "advice")}
         rule = {"rule": self.rule.name, "margin": self.rule.margin, "threshold": self.rule.threshold}
-        return state | rule | own
+        return state | rule | own | ({} if self.release is None else {"release": self.release._asdict()})
 
     def facts(self) -> Facts:
         """Names and values, as printed."""
@@ -126,6 +146,8 @@ class Gate(Printed):
         facts = [each for each in self.status.facts() if each[0] in shown]
         since = "" if self.decided_at is None else f", after {self.decided_at:.6g}{self.status.cost_unit}"
         facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))
+        if self.release is not None:
+            facts.append(("release", str(self.release)))
         if self.status.caution:
             facts.append(("note", self.status.caution))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]

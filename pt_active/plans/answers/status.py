@@ -302,7 +302,7 @@ class Status(Printed):
         holds = f"   for {self.population}"
         if why := self.refusal or self._too_early:
             return f"none{holds}: {why}"
-        return f"{_ends(self.low, self.high) or 'none'}, {self.confidence:.0%}, valid {self.valid}{holds}"
+        return f"{_ends(self.low, self.high) or 'none'}, {100 * self.confidence:.6g}%, valid {self.valid}{holds}"
 
     caution = property(caution_for_new)
 
@@ -314,7 +314,7 @@ class Status(Printed):
     @property
     def remark(self) -> str | None:
         """Why the estimate and the verdict or the interval seem to contradict each other; None if they do not."""
-        rare = f"this is one of the {1 - self.confidence:.0%} of campaigns in which bets may fail"
+        rare = f"this is one of the {100 * (1 - self.confidence):.3g}% of campaigns in which bets may fail"
         if self.overturned:
             before = f"{getattr(self, self.overturned)} is better" if self.overturned != WITHIN else "equivalent"
             return f"an earlier verdict, {before}, was false, as all that is judged by now shows; {rare}"
