@@ -78,6 +78,8 @@ introspection: ten times the least risk [test_losses]
     MIN_RISK_SHARE = 0.01 => MIN_RISK_SHARE = 0.1
 ordered logit: gradient of the prior without its square [test_models]
     (by_upper + by_lower) + slopes / prior_scale**2 => (by_upper + by_lower) + slopes / prior_scale
+ordered logit: the prior that is least likely for other queries [test_models]
+    _SCALES[rounded(likelihood).argmax()] => _SCALES[rounded(likelihood).argmin()]
 recalibration: prior centred at no trust [test_recalibration]
     prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
 classes: prior deviations are added unsquared [test_surprises]

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import ranker_names
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_features
 from pt_active.relevance.grades.models import (
@@ -20,6 +21,7 @@ from pt_active.relevance.grades.models import (
     UniformGrades,
     check_positive,
 )
+from pt_active.relevance.grades.report import folds_of
 
 
 class FeatureGrades(FittedGrades):
@@ -61,24 +63,51 @@ class FeatureGrades(FittedGrades):
         """A model of features, float64[n, d], and labels, int64[n], in an order that is not the frame's."""
 
 
+_SCALES = (1.0, 0.3, 0.1, 0.03)  # Standard deviations of the prior, the usual one first
+_QUERIES = 100  # The first queries, at most so many, choose among them
+
+
 class OrderedLogitGrades(FeatureGrades):
     """Proportional odds on ranks and scores: ``P(y ≤ g) = 1 / (1 + exp(w·x − θ_g))``, fitted by MAP.
 
     Args:
         max_grade: G, the highest grade.
-        prior_scale: The standard deviation of the Gaussian prior on the weights of standardised features.
+        prior_scale: The standard deviation of the Gaussian prior on the weights of standardised features. If left out,
+            1, 0.3, 0.1 or 0.03: the one that makes labels of other queries likeliest, by cross-validation.
 
     Attributes:
         model_: The fitted `OrderedLogit`.
+        prior_scale_: The standard deviation that was taken.
     """
 
-    def __init__(self, max_grade: int, prior_scale: float = 1.0) -> None:
+    def __init__(self, max_grade: int, prior_scale: float | None = None) -> None:
         self.max_grade = max_grade
         self.prior_scale = prior_scale
 
+    def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
+        self.prior_scale_ = self._likeliest_scale(frame, labels) if self.prior_scale is None else self.prior_scale
+        check_positive("prior_scale", self.prior_scale_)
+        super()._learn(frame, labels)
+
+    def _likeliest_scale(self, frame: pd.DataFrame, labels: np.ndarray) -> float:
+        """The scale with which a fit to some queries makes the labels of others likeliest."""
+        judged = labels >= 0
+        qid = frame["qid"].to_numpy(dtype=object)
+        qids = np.unique(qid[judged])
+        if len(qids) == 1:
+            return _SCALES[0]
+        some = judged & np.isin(qid, qids[:_QUERIES])
+        features, labels = document_features(frame)[some], labels[some]
+        likelihood = np.zeros(len(_SCALES))
+        for train, test in folds_of(qid[some]):
+            for number, scale in enumerate(_SCALES):
+                model = fitting.fit_ordered_logit(features[train], labels[train], self.max_grade, scale)
+                chance = model.probabilities(features[test])[np.arange(test.sum()), labels[test]]
+                likelihood[number] += np.log(chance).sum()
+        return _SCALES[rounded(likelihood).argmax()]
+
     def _fitted(self, features: np.ndarray, labels: np.ndarray) -> fitting.OrderedLogit:
-        check_positive("prior_scale", self.prior_scale)
-        return fitting.fit_ordered_logit(features, labels, self.max_grade, self.prior_scale)
+        return fitting.fit_ordered_logit(features, labels, self.max_grade, self.prior_scale_)
 
 
 class ForestGrades(FeatureGrades):

@@ -116,6 +116,53 @@ def test_probabilities_of_the_ordered_logit_are_those_of_the_definition():
         fitting.fit_ordered_logit(features, separable, 3, prior_scale=1000.0)
 
 
+def with_noise(queries, columns, seed):
+    """Ten documents a query, with two features of `proportional_odds` and columns of noise, and their qrels."""
+    rng, n = np.random.default_rng(seed), 10 * queries
+    features, label = proportional_odds(rng, n)
+    frame = pd.DataFrame({"qid": np.repeat([f"q{x:04d}" for x in range(queries)], 10)})
+    frame = frame.assign(
+        docno=[f"d{z}" for z in range(n)], features=list(np.c_[features, rng.normal(size=(n, columns))])
+    )
+    return frame, frame[["qid", "docno"]].assign(label=label)
+
+
+def others_likelihood(scale, frame, label):
+    """The log likelihood of labels of queries that a model with a prior of this scale has not learned from."""
+    grades = out_of_fold(OrderedLogitGrades(G, prior_scale=scale), frame, label)
+    return np.log(grades[np.arange(len(label)), label]).sum()
+
+
+@pytest.mark.parametrize(
+    ("queries", "columns", "tried", "narrow"),
+    [(1, 30, 1, False), (8, 30, 8, True), (8, 0, 8, False), (130, 2, 100, False)],
+    ids=["one query", "mostly noise", "no noise", "more queries than it takes"],
+)
+def test_the_prior_of_the_ordered_logit_is_the_likeliest_for_other_queries(queries, columns, tried, narrow):
+    frame, qrels = with_noise(queries, columns, seed=1)
+    model, best = OrderedLogitGrades(G).fit(frame, qrels), 1.0
+    if queries > 1:
+        part, label = frame[: 10 * tried], qrels["label"].to_numpy()[: 10 * tried]
+        best = max((1.0, 0.3, 0.1, 0.03), key=lambda scale: others_likelihood(scale, part, label))
+    assert model.prior_scale_ == best
+    assert (best < 1) == narrow
+    told = OrderedLogitGrades(G, prior_scale=best).fit(frame, qrels)
+    assert_frame_equal(model.transform(frame), told.transform(frame))
+
+
+def test_the_ordered_logit_knows_how_far_off_it_is_for_other_queries():
+    """Even if most features are noise, squared errors are what the model expects, or at most a fifth more."""
+    new, qrels = with_noise(300, 30, seed=0)
+    gain, ratios = 2.0 ** np.arange(G + 1) - 1, []
+    for seed in range(1, 7):
+        past = with_noise(8, 30, seed)
+        grades = OrderedLogitGrades(G).fit(*past).transform(new)[COLUMNS].to_numpy()
+        mean = grades @ gain
+        ratios.append(((gain[qrels["label"]] - mean) ** 2).sum() / (grades @ gain**2 - mean**2).sum())
+    mean, error = np.mean(ratios), np.std(ratios, ddof=1) / np.sqrt(len(ratios))
+    assert 0.85 - 3 * error < mean < 1.2 + 3 * error, (mean, error)
+
+
 def test_band_marginals_by_counting():
     """Documents without a label count in the ranks of the others, and a band without a label has all shares."""
     rng = np.random.default_rng(7)
