@@ -24,9 +24,9 @@ from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import REVEALED_VARIANCE, SURPRISES, DrawingSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
-from pt_active.sampling.revealed import RevealedPool, pair_form, ranker_contrasts
+from pt_active.sampling.revealed import RevealedPool, ranker_contrasts
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
-from pt_active.sampling.surprises import foresee_cautious_errors, surprise_gains
+from pt_active.sampling.surprises import foresee_cautious_errors
 from pt_active.sampling.two_phase import draw_documents
 
 
@@ -122,19 +122,13 @@ def estimate_labels(labels: LabelsRead, contrast: np.ndarray) -> DocumentEstimat
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     """``p² E δ²`` of each document under the grade model, averaged over `ranker_contrasts`, float64[N] [theory 10].
 
-    A surprise also depends on the other labels of its query. The share of the average that sizes add stands for that.
+    For nDCG and AP, the share of the average that sizes add stands for what a label does in the light of the others.
     """
-    seen, grades = pool.seen, pool.grades
-    if isinstance(seen, RevealedPool) and drawing == SURPRISES:
-        (gain,) = surprise_gains(seen, grades, pair_form(len(seen.ranks))[None], REVEALED_VARIANCE)
-        return np.asarray(gain * seen.ever_differs()[seen.query])
-    if isinstance(seen, RevealedPool):
-        square = seen.mean_squares(seen.judging_order(grades), grades, pair_form(len(seen.ranks)))
-        return np.asarray(seen.weight[seen.query] ** 2 * square)
-    sizes = pool_sizes(pool, DrawingSettings(drawing, defensive=0.0))
-    if seen.form.family == "additive":
+    seen, revealed = pool.seen, isinstance(pool.seen, RevealedPool)
+    sizes = pool_sizes(pool, DrawingSettings(drawing, REVEALED_VARIANCE if revealed else 0.0))
+    if revealed or seen.form.family == "additive":
         return sizes.gain
-    return expected_squares(seen, sizes.order, grades, ranker_contrasts(len(seen.ranks)), seed)
+    return expected_squares(seen, sizes.order, pool.grades, ranker_contrasts(len(seen.ranks)), seed)
 
 
 def optimism(seen: DocumentPool, drawn: DrawnDocuments, variances: Sequence[float], gain: np.ndarray) -> float:

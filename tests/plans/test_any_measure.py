@@ -157,6 +157,13 @@ def test_surprises_answer_for_ndcg_and_not_for_cascades(plans, labels, graded):
 
 
 @DESIGNS
+def test_the_outlook_expects_of_a_plan_what_its_manifest_does(plans, design):
+    """Both hold the model for too sure by the share of the average that the design adds."""
+    rows = Outlook.of_plan(plans[design]).table([BUDGET]).set_index("design")["standard_error"]
+    assert rows[design] ** 2 == pytest.approx(plans[design].manifest["expected_variance"], rel=0.01)
+
+
+@DESIGNS
 def test_the_outlook_foresees_the_error_that_the_plan_shows(plans, design, labels):
     """Within a factor of 2, since 45 queries show the variance by depth."""
     error = plans[design].compare(wanted(plans[design], labels)).standard_error
