@@ -1,4 +1,4 @@
-"""Labels to a verdict on which of two systems answers better: this package, and what is used in its place.
+"""Labels to a verdict, and errors, on which of two systems answers better: this package, and what takes its place.
 
     python examples/reproduce/answers.py ../shared/data/answers --evidence pt_active/pt_docs/evidence
 
@@ -12,6 +12,10 @@ rivals are written anew here from their papers:
   is best for them in hindsight, in each row.
 - PPI++ and the paired t-test at a fixed number of items, that which has a power of .8 if all variances are known
   (and, for PPI++, the best weight of the judge).
+- PPI++ with 200 random items, and GLIDE's active sampler: independent draws with probabilities in proportion to the
+  standard deviation that the model expects, at most 1, and a power-tuned mean (Zrnic and Candès 2024).
+
+The history is of 10 other systems of the same half, drawn at random, with what the same judge says of them.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from scipy import stats
 from tqdm import tqdm
 
 from pt_active import Answers, Plan
+from pt_active.sampling.chances import clipping_factor
 
 LEVEL = 0.05
 SIZES = (0.015, 0.04, 0.07, 0.1, 0.15, 0.25, 0.5)  # Classes of differences, of which each gives five pairs
@@ -38,6 +43,10 @@ RELIANCE = np.linspace(0, 1, 11)
 FIXED = ("PPI++, fixed", "paired t, fixed")
 PLANNED = 100  # Labels that a plan is made for
 STAKES = (np.arange(40) + 0.5) / 40
+PAST = 10  # Systems in a history
+WITH_HISTORY = ("good", "bad")  # Judges
+JUDGED = 200  # Items of a fixed sample, of which both answers are judged
+DRAWN, REDRAWN = 12, 400  # Samples of this package, which also computes intervals, and of others
 
 
 def pairs_of(true: np.ndarray, seed: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[tuple[int, int]]]:
@@ -59,7 +68,9 @@ def pairs_of(true: np.ndarray, seed: int) -> tuple[list[tuple[int, int]], list[t
 # --- this package ---------------------------------------------------------------------------------------------------
 
 
-def answers_of(true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int]) -> tuple[Answers, pd.DataFrame]:
+def answers_of(
+    true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int], history: pd.DataFrame | None = None
+) -> tuple[Answers, pd.DataFrame]:
     """The answers of a pair, and the labels of all of them."""
     items = np.arange(true.shape[1])
     parts = []
@@ -67,8 +78,16 @@ def answers_of(true: np.ndarray, judge: np.ndarray | None, pair: tuple[int, int]
         known = {"item": items, "system": name, "truth": true[system]}
         parts.append(pd.DataFrame(known if judge is None else known | {"score": judge[system]}))
     table = pd.concat(parts)
-    answers = Answers(table)
+    answers = Answers(table, history=history)
     return answers, answers.labels(table.assign(score=table["truth"]))
+
+
+def history_of(true: np.ndarray, judge: np.ndarray, pair: tuple[int, int]) -> pd.DataFrame:
+    """People's and a judge's scores of other systems than those of a pair."""
+    others = np.setdiff1d(np.arange(len(true)), pair)
+    past = np.random.default_rng((11, *pair)).choice(others, PAST, replace=False)
+    every = [{"item": np.arange(true.shape[1]), "label": true[k], "score": judge[k]} for k in past]
+    return pd.concat([pd.DataFrame(each).assign(system=f"past {k}") for k, each in zip(past, every, strict=True)])
 
 
 def seeds_of(pair: tuple[int, int], orders: int) -> range:
@@ -77,7 +96,7 @@ def seeds_of(pair: tuple[int, int], orders: int) -> range:
 
 
 def by_plan(
-    answers: Answers, labels: pd.DataFrame, unit: str, seeds: range, **how: object
+    answers: Answers, labels: pd.DataFrame, unit: str | None, seeds: range, **how: object
 ) -> Iterator[dict[str, object]]:
     """Labels to a verdict, and what it was, order by order."""
     most = len(labels)
@@ -172,7 +191,8 @@ def study(true: np.ndarray, judges: dict[str, np.ndarray], orders: tuple[int, in
             about = {"pairs": kind, "first": pair[0], "second": pair[1], "judge": name, "difference": difference.mean()}
             about |= {"difference": round(float(difference.mean()), 4)}
             units = ("item",) if kind == "tie" else ("item", "answer")
-            for method, found in _by_methods(true, judge, pair, number, rng, units):
+            own = units if judge is None or name not in WITH_HISTORY else (*units, None)
+            for method, found in _by_methods(true, judge, pair, number, rng, own):
                 rows.append(about | {"method": method} | row_of(found, kind == "tie"))
             if judge is None or kind == "tie":
                 continue
@@ -189,11 +209,13 @@ def _by_methods(
     pair: tuple[int, int],
     orders: int,
     rng: np.random.Generator,
-    units: Sequence[str],
+    units: Sequence[str | None],
 ) -> Iterator[tuple[str, list[dict[str, object]]]]:
     answers, labels = answers_of(true, judge, pair)
     for unit in units:
-        yield f"{unit}s", list(by_plan(answers, labels, unit, seeds_of(pair, orders)))
+        if unit is None and judge is not None:
+            answers, labels = answers_of(true, judge, pair, history_of(true, judge, pair))
+        yield "history" if unit is None else f"{unit}s", list(by_plan(answers, labels, unit, seeds_of(pair, orders)))
     difference = true[pair[0]].astype(float) - true[pair[1]]
     judged = np.zeros(len(difference)) if judge is None else judge[pair[0]].astype(float) - judge[pair[1]]
     method, reliance = ("R-Eval", RELIANCE[:1]) if judge is None else ("R-AutoEval+", RELIANCE)
@@ -211,11 +233,15 @@ def in_short(table: pd.DataFrame) -> pd.DataFrame:
     for (judge, difference), own in named[named["judge"] != "none"].groupby(["judge", "difference"], sort=False):
         row = {"judge": judge, "difference": f"{difference:.3f}"}
         by_method = own.set_index("method")
-        parts = {name: by_method.loc[name] for name in ("items", "answers", "R-AutoEval+")}
+        parts = {
+            name: by_method.loc[name]
+            for name in ("items", "history", "answers", "R-AutoEval+")
+            if name in by_method.index
+        }
         for name, each in (parts | {"R-Eval": alone.loc[difference]}).items():
             row |= {name: f"{each['labels']:.0f}", f"{name}{ERROR}": f"{each['labels_error']:.0f}"}
         rows.append(row | {name: f"{by_method.loc[name, 'labels']:.0f}" for name in FIXED})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).fillna("")
 
 
 def told(table: pd.DataFrame) -> pd.DataFrame:
@@ -235,12 +261,87 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
             row |= {what: f"{mean:.2f}", f"{what}{ERROR}": f"{mean * np.log(ratio).sem():.2f}"}
             row |= {f"{name}, worst": f"{ratio.max():.2f}"}
         row["pairs over 1.1 answers"] = f"{(items > 1.1 * others['answers']).sum()} of {len(items)}"
-        for kind, what in (("tie", "false at ties"), ("named", "false elsewhere")):
-            part = own[(own["pairs"] == kind) & (own["method"] == "items")]
+        if judge in WITH_HISTORY:
+            ratio = by_pair[judge, "history"] / others["R-AutoEval+"]
+            mean, what = np.exp(np.log(ratio).mean()), "history over R-AutoEval+"
+            row |= {what: f"{mean:.2f}", f"{what}{ERROR}": f"{mean * np.log(ratio).sem():.2f}"}
+            row |= {"history, worst": f"{ratio.max():.2f}"}
+        false = [("tie", "items", "false at ties"), ("named", "items", "false elsewhere")]
+        for kind, method, what in [*false, ("tie", "history", "false with history")][
+            : 3 if judge in WITH_HISTORY else 2
+        ]:
+            part = own[(own["pairs"] == kind) & (own["method"] == method)]
             share, number = part["false"].sum() / part["orders"].sum(), part["orders"].sum()
             row |= {what: f"{share:.3f}", f"{what}{ERROR}": f"{np.sqrt(share * (1 - share) / number):.3f}"}
         rows.append(row)
     return pd.DataFrame(rows).fillna("")
+
+
+# --- a fixed sample -------------------------------------------------------------------------------------------------
+
+
+def fixed(true: np.ndarray, judges: dict[str, np.ndarray], pairs: Sequence[tuple[int, int]]) -> pd.DataFrame:
+    """The squared error of the difference in random items over that of each method, as a mean over pairs."""
+    rows = []
+    for name in WITH_HISTORY:
+        found = [_gains(true, judges[name], pair) for pair in tqdm(pairs, desc=f"fixed, {name}")]
+        logs = np.log(pd.DataFrame(found))
+        row = {"judge": name}
+        for method in logs:
+            mean = np.exp(logs[method].mean())
+            row |= {method: f"{mean:.1f}", f"{method}{ERROR}": f"{mean * logs[method].sem():.1f}"}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _gains(true: np.ndarray, judge: np.ndarray, pair: tuple[int, int]) -> dict[str, float]:
+    """Method → the squared error of random items over its own; all judge as many answers."""
+    a, b = pair
+    difference, judged = true[a].astype(float) - true[b], judge[a].astype(float) - judge[b]
+    m, rng = len(difference), np.random.default_rng((13, a, b))
+    random = difference.var(ddof=1) / JUDGED * (1 - JUDGED / m)
+    plain = answers_of(true, judge, pair)
+    known = answers_of(true, judge, pair, history_of(true, judge, pair))
+    model = _expected(known[0])
+    errors = {
+        "items": [_compared(*plain, seed) for seed in range(DRAWN)],
+        "history": [_compared(*known, seed) for seed in range(DRAWN)],
+        "history, items": [_compared(*known, seed, unit="item") for seed in range(DRAWN)],
+        "PPI++": [_ppi(difference, judged, rng) for _ in range(REDRAWN)],
+        "GLIDE": [_glide(difference, *_expected(plain[0]), rng) for _ in range(REDRAWN)],
+        "GLIDE, history": [_glide(difference, *model, rng) for _ in range(REDRAWN)],
+    }
+    return {method: random / np.mean((np.array(each) - difference.mean()) ** 2) for method, each in errors.items()}
+
+
+def _compared(answers: Answers, labels: pd.DataFrame, seed: int, unit: str | None = None) -> float:
+    plan = answers.plan(2 * JUDGED, unit, seed)
+    return plan.compare(labels.merge(plan.assessments[["qid", "docno"]])).difference
+
+
+def _expected(answers: Answers) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each item's difference, by the probabilities that plans use; in items' order."""
+    pool = answers.pool
+    sign = np.where(pool["rank_a"] >= 0, 1, -1)
+    parts = pd.DataFrame({"mean": sign * pool["grade_1"], "square": pool["grade_1"] * pool["grade_0"]})
+    by_item = parts.groupby(pool["qid"].astype(int)).sum().sort_index()
+    return by_item["mean"].to_numpy(), np.sqrt(by_item["square"].to_numpy())
+
+
+def _ppi(difference: np.ndarray, judged: np.ndarray, rng: np.random.Generator) -> float:
+    rows = rng.choice(len(judged), JUDGED, replace=False)
+    d, f = difference[rows], judged[rows]
+    spread = (1 + JUDGED / len(judged)) * judged.var()
+    weight = np.clip(np.cov(d, f)[0, 1] / spread, 0, 1) if spread > 0 else 0.0
+    return float(weight * judged.mean() + (d - weight * f).mean())
+
+
+def _glide(difference: np.ndarray, model: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> float:
+    chance = np.minimum(1, clipping_factor(size, np.ones(len(size)), JUDGED) * size)
+    drawn = (rng.random(len(size)) < chance) / chance
+    values, control = difference * drawn, model * (drawn - 1)
+    weight = np.cov(values, control)[0, 1] / control.var(ddof=1)
+    return float((values - weight * control).mean())
 
 
 def _of_systems(tables: dict[str, np.ndarray], half: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray | None]]:
@@ -262,8 +363,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     half = np.split(np.random.default_rng(0).permutation(100), 2)[1]
     tables = np.load(options.data / "sentiment.npz")
-    every = study(*_of_systems(tables, np.sort(half)), tuple(options.orders))
+    true, judges = _of_systems(tables, np.sort(half))
+    every = study(true, judges, tuple(options.orders))
     found = {"answers": in_short(every), "answers-drawn": told(every)}
+    found["answers-fixed"] = fixed(true, judges, pairs_of(true, seed=33)[0][2::5])
     header = {
         "command": command_line(),
         "seed": "33, and those of `seeds_of` for the orders",

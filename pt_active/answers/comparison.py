@@ -135,13 +135,13 @@ class Answers:
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
         single = self.scale.prefers or self.runs > 1 or len(self.systems) == 1
-        by_answer, trust = self._trusted or (False, ITEMS_BY_SCORES["defensive"])
+        by_answer, design = self._trusted or (False, dict(ITEMS_BY_SCORES))
         chosen = unit or ("answer" if single or by_answer else "item")
         if chosen not in UNITS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
         if chosen == "item":
             known = self._history is not None or self.table[self.judges].notna().to_numpy().any()
-            return {"level": "query", **({**ITEMS_BY_SCORES, "defensive": trust} if known else {})}
+            return {"level": "query", **(design if known else {})}
         # Those of a single system would be drawn at once, and could only be looked at when all are judged.
         return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
@@ -177,7 +177,7 @@ class Answers:
         return labels
 
     @cached_property
-    def _trusted(self) -> tuple[bool, float] | None:
+    def _trusted(self) -> tuple[bool, dict[str, Any]] | None:
         """As `History.trusted`; None without a history."""
         return None if self._history is None else self._history.trusted(self._history.judges(self.table))
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,13 +22,15 @@ from pt_active.answers.table import NAMES, SCORE, as_text, judge_columns, named_
 from pt_active.frames.checks import shown, some
 from pt_active.frames.sources import naming
 from pt_active.relevance.grades.fitting import fit_ordered_logit
-from pt_active.sampling.designs import optimal_score
+from pt_active.sampling.designs import DESIGNS
 
 LABEL = "label"
 """The column of people's scores; in a table with a row for each item, ``label_NAME`` of each past system."""
 
-TRUST = (0.1, 0.2, 0.3, 0.5)
-"""Shares of plain random sampling in the design of items that cross-validation chooses from."""
+ITEM_DESIGNS: list[dict[str, Any]] = [
+    {"design": design, "defensive": share} for design in ("optimal", "residual") for share in (0.1, 0.2, 0.3, 0.5)
+]
+"""The designs of items that cross-validation chooses from, with their shares of plain random sampling."""
 
 _FOLDS = 5  # The most groups that past systems are split into for cross-validation
 
@@ -89,11 +92,12 @@ class History:
         nothing = np.zeros(len(new), dtype=np.int64)
         return _predicted(self._past(past, judges), Answered(new, nothing, self._judged(answers, judges), nothing))
 
-    def trusted(self, judges: Sequence[str]) -> tuple[bool, float] | None:
-        """Whether to draw single answers, and the share of plain random sampling if items are drawn.
+    def trusted(self, judges: Sequence[str]) -> tuple[bool, dict[str, Any]] | None:
+        """Whether to draw single answers, and which of `ITEM_DESIGNS` suits items.
 
-        Past systems are predicted from those of other folds, two of one fold are compared as if they were new, and what
-        made the variance least is chosen. None if there are too few past systems for that.
+        Past systems are predicted from those of other folds, and two of one fold are compared as if they were new. The
+        design of items with the least variance is chosen. Single answers are, if no `optimal` design of items has less:
+        bets on them then need about half the labels. None if there are too few past systems.
         """
         past = self._past(pd.factorize(self.table["item"])[0], judges)
         systems = int(past.system.max())
@@ -107,7 +111,8 @@ class History:
         if not known:
             return None
         answers, *items = np.log(known).mean(axis=0)
-        return bool(answers < min(items)), TRUST[int(np.argmin(items))]
+        optimal = [each for each, how in zip(items, ITEM_DESIGNS, strict=True) if how["design"] == "optimal"]
+        return bool(answers < min(optimal)), ITEM_DESIGNS[int(np.argmin(items))]
 
     def _past(self, item: np.ndarray, judges: Sequence[str]) -> Answered:
         system = pd.factorize(self.table["system"], sort=True)[0] + 1
@@ -166,23 +171,26 @@ def _summed(keys: np.ndarray, wanted: np.ndarray, values: np.ndarray) -> np.ndar
 
 
 def _variances(rows: Answered, grades: np.ndarray, first: int, second: int) -> np.ndarray:
-    """float64[1 + len(TRUST)], the variance of a label's worth of drawn answers, and of items with each share of TRUST.
+    """float64[1 + len(ITEM_DESIGNS)], the variance that a label leaves in drawn answers, and in items by each design.
 
     NaN if two systems have fewer than two items in common.
     """
     one, other = (np.flatnonzero(rows.system == each) for each in (first, second))
     common, left, right = np.intersect1d(rows.item[one], rows.item[other], return_indices=True)
     if (n := len(common)) < 2:
-        return np.full(1 + len(TRUST), np.nan)
+        return np.full(1 + len(ITEM_DESIGNS), np.nan)
     at, value = np.stack([one[left], other[right]]), np.arange(grades.shape[1])
     mean = (grades @ value)[at]  # float64[2, n], as the next two
     variance, error = (grades @ value**2)[at] - mean**2, rows.score[at] - mean
     size = np.sqrt(variance + variance.mean())
     answers = (error**2 / size).sum() * size.sum()
-    root = np.sqrt(optimal_score(mean[0] - mean[1], variance.sum(axis=0), np.full(n, 1 / n)))
-    apart = error[0] - error[1]
-    shares = ((1 - trust) * root / root.sum() + trust / n for trust in TRUST)
-    return np.array([answers, *(2 * ((apart - apart.mean()) ** 2 / share).sum() for share in shares)])
+    apart, even = error[0] - error[1], np.full(n, 1 / n)
+    items = []
+    for how in ITEM_DESIGNS:
+        root = np.sqrt(DESIGNS[how["design"]][0].score(mean[0] - mean[1], variance.sum(axis=0), even))
+        q = (1 - how["defensive"]) * root / root.sum() + how["defensive"] * even
+        items.append(2 * ((apart - apart.mean()) ** 2 / q).sum())
+    return np.array([answers, *items])
 
 
 def _past_answers(source: pd.DataFrame | str | Path) -> pd.DataFrame:

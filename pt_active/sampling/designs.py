@@ -40,6 +40,11 @@ def assisted_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -
     return variance + weight @ variance
 
 
+def residual_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """``C`` alone, which suits the regression estimator with a model that is well tested [theory 5]."""
+    return variance
+
+
 def constant_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """1 for each query: nothing is assumed of where the variance lies."""
     return np.ones_like(mean)
@@ -49,6 +54,7 @@ DESIGNS: dict[str, tuple[Part, ...]] = {
     "hedged": (Part(assisted_score), Part(optimal_score, uniform_grades=True)),
     "assisted": (Part(assisted_score),),
     "optimal": (Part(optimal_score),),
+    "residual": (Part(residual_score),),
     "passive": (Part(constant_score, uniform_cost=True, fixed=True),),
     "active_uniform_grades": (Part(optimal_score, uniform_grades=True),),
     "active_uniform_cost": (Part(optimal_score, uniform_cost=True),),
