@@ -17,6 +17,7 @@ from pt_active import (
     measure_values,
 )
 from pt_active.demo.collection import DemoCollection
+from pt_active.plans.answers.board import board_table
 
 BUDGET = 250
 
@@ -138,6 +139,35 @@ def test_rankers_that_came_later(plan, qrels, demo):
     ):
         with pytest.raises(ValueError, match=message):
             plan.with_rankers(**runs)
+
+
+@pytest.mark.parametrize("level", ["document", "query"])
+def test_a_later_ranker_stands_in_the_table_with_the_share_that_nobody_is_asked_about(level, demo, graded):
+    """By brute force: of its first ten of each query, those outside the pool and those that could never be drawn."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=700, level=level, seed=2)
+    run, rng = demo.runs["candidate"][["qid", "docno", "score"]].reset_index(drop=True), np.random.default_rng(0)
+    run["docno"] = run["docno"].where(rng.random(len(run)) > 0.02, "new " + run["docno"])
+    run["score"] += rng.normal(size=len(run))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        later = plan.with_rankers(late=run)
+        ranking = later.rank(demo.judge(plan.assessments), missing="nonrelevant")
+    top = graded[graded[["rank_production", "rank_candidate"]].isin(range(10)).any(axis=1)]
+    asked = set(zip(top["qid"], top["docno"], strict=True))
+    if level == "document":
+        tables = plan.tables
+        keys = tables.pool.keys[tables.documents.sample.design.inclusion > 0]
+        asked = set(zip(keys["qid"], keys["docno"], strict=True))
+    seen = run.sort_values("score", ascending=False).groupby("qid").head(10)
+    share = 1 - np.mean([pair in asked for pair in zip(seen["qid"], seen["docno"], strict=True)])
+    frame = ranking.to_frame().set_index("name")
+    assert 0.02 < frame["unasked"]["late"] == pytest.approx(share)
+    assert [row["unasked"] for row in ranking.to_dict()["rankers"]] == list(ranking.unasked)
+    line = next(line for line in str(ranking).splitlines() if line.strip().startswith("late "))
+    assert f" {share:.1%} " in line
+    assert "unasked     share of what the measure sees and nobody is ever asked about" in str(ranking)
+    assert f"{share:.1%}" in board_table(ranking.boards, "DCG@10")["unasked"].tolist()
+    assert "unasked" not in plan.rank(demo.judge(plan.assessments), missing="nonrelevant").to_frame()
 
 
 @pytest.mark.parametrize("design", ["successive", "depth"])

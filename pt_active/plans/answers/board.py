@@ -32,6 +32,7 @@ class Board:
         better: bool[k, k], ``a is better than b``.
         best: bool[k], whether each may be the best.
         population: The queries that it holds for; None of an audit.
+        unasked: If rankers came later, the share of each one's documents that nobody is ever asked about.
     """
 
     names: tuple[str, ...]
@@ -40,6 +41,7 @@ class Board:
     better: np.ndarray
     best: np.ndarray
     population: QueriesMeant | None = None
+    unasked: tuple[float, ...] = ()
 
     @classmethod
     def of(
@@ -95,11 +97,12 @@ class Board:
         return f"{len(best)} of {of} may be the best{where}: {listed(best)}"
 
     def frame(self) -> pd.DataFrame:
-        """One row per ranker: ``name, estimate, low, high, rank_low, rank_high, best, groups``."""
+        """One row per ranker: ``name, estimate, low, high, rank_low, rank_high, best, groups``, perhaps ``unasked``."""
         low, high = self.ends.T
         first, last = rank_intervals(self.better)
         columns = {"name": self.names, "estimate": self.values, "low": low, "high": high, "rank_low": first}
-        return pd.DataFrame(columns | {"rank_high": last, "best": self.best, "groups": list(self.letters.values())})
+        columns |= {"rank_high": last, "best": self.best, "groups": list(self.letters.values())}
+        return pd.DataFrame(columns | ({"unasked": self.unasked} if self.unasked else {}))
 
     @property
     def claims(self) -> dict[str, list[str]]:
@@ -107,7 +110,8 @@ class Board:
         first, last = rank_intervals(self.better)
         ranks = [f"{a}" if a == b else f"{a}–{b}" for a, b in zip(first, last, strict=True)]
         word = "yes" if self.best.sum() == 1 else "maybe"
-        columns = {"rank": ranks, "best": [word if each else "" for each in self.best]}
+        columns = {"unasked": [f"{each:.1%}" for each in self.unasked]} if self.unasked else {}
+        columns |= {"rank": ranks, "best": [word if each else "" for each in self.best]}
         return columns | ({"group": list(self.letters.values())} if len(self.groups) <= _MAX_LETTERS else {})
 
 

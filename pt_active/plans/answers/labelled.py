@@ -166,13 +166,15 @@ class Labelled(ABC):
     """Units that were drawn, with their labels. Subclasses estimate a contrast from their kind of unit.
 
     ``basis`` lacks the name of the estimator. ``topics`` has a row for each of the m queries; None if queries are not
-    what is sampled from. ``strangers`` are the shares of later rankers' documents that are not in the pool.
+    what is sampled from. ``strangers`` are the shares of later rankers' documents that are not in the pool, and
+    ``unasked``, if there are later ones, those of all rankers' that nobody is asked about.
     """
 
     names: tuple[str, ...]
     basis: Basis
     topics: pd.DataFrame | None = field(default=None, kw_only=True, repr=False, compare=False)
     strangers: Mapping[str, float] = field(default_factory=dict, kw_only=True)
+    unasked: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
     @abstractmethod
     def measured(self, contrast: Contrast, settings: Settings) -> Measured:

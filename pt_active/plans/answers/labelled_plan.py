@@ -30,6 +30,7 @@ from pt_active.plans.answers.promises import assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.rankers import unasked_shares
 from pt_active.plans.making.sampled import NothingJudged, cut_to_labels, labels_of, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
 
@@ -94,7 +95,8 @@ def labelled_plan(
         stopping_caution=CUT_CAUTION if tables.manifest.cut else "",
     )
     judges = None if records is None else _judges(tables.pool, labels.label, records)
-    return replace(found, basis=basis, records=records, judges=judges, strangers=tables.manifest.strangers)
+    found = replace(found, strangers=tables.manifest.strangers, unasked=unasked_shares(tables, measure))
+    return replace(found, basis=basis, records=records, judges=judges)
 
 
 def plan_so_far(

@@ -42,6 +42,8 @@ _COMMON_FIELDS = (
 
 _LITTLE = 0.05  # Less luck of the winner, in standard errors, is not told
 
+_UNASKED = "share of what the measure sees and nobody is ever asked about; outside the pool, it counts as not relevant"
+
 _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}  # Level → what is ranked
 
 
@@ -59,6 +61,7 @@ class Ranking(Charted):
         luck: By how much the first value is expected to be better than the truth, since it was chosen for that.
         beside: The same estimates and tests for the other queries, those of the pool or those like them; None of an
             audit.
+        unasked: If rankers came later, the share of each one's documents that nobody is ever asked about.
     """
 
     estimates: tuple[Estimate, ...]
@@ -69,6 +72,7 @@ class Ranking(Charted):
     pair_confidence: float
     luck: float
     beside: Ranking | None = None
+    unasked: tuple[float, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -136,7 +140,8 @@ class Ranking(Charted):
         """The table of all rankers, with the claims that the tests allow."""
         rows = [(each.name, each.value, *each.confidence_interval()) for each in self.estimates]
         tests = ((each.first, each.second, winner) for each, winner in zip(self.comparisons, self.winners, strict=True))
-        return Board.of(rows, tests, self.population, np.array(self.best))
+        board = Board.of(rows, tests, self.population, np.array(self.best))
+        return replace(board, unasked=self.unasked)
 
     @property
     def boards(self) -> list[Board]:
@@ -210,7 +215,8 @@ class Ranking(Charted):
     def to_frame(self) -> pd.DataFrame:
         """One row per ranker or predictor: ``name, estimate, low, high, rank_low, rank_high, best, groups``.
 
-        The ranks that each may have hold for all at once. ``best`` says whether it may be the best.
+        The ranks that each may have hold for all at once. ``best`` says whether it may be the best. If rankers came
+        later, ``unasked`` is the share of what the measure sees of each and nobody is ever asked about.
         """
         return self.board.frame()
 
@@ -240,6 +246,7 @@ class Ranking(Charted):
         apart = self._told_apart(f" of {len(self.comparisons)} {pairs}")
         facts = [("told apart", f"{apart} ({self.alpha:.2g} level, {self.correction})")]
         facts += [("luck", self.luck_in_words)] if self.luck_in_words else []
+        facts += [("unasked", _UNASKED)] if self.unasked else []
         facts += [*self.basis.facts(of_many=True), ("holds", promised(self.guarantee, self.assumptions))]
         facts += [("note", self.note)] if self.note else []
         lines = board_lines(self.boards, ranked.removesuffix("s"))
@@ -279,7 +286,8 @@ def rank_judged(judged: Labelled, how: Settings, correction: str = JOINT) -> Ran
     of_others = tuple(each.beside for each in ranked if each.beside is not None)
     others = tuple(each.beside for each in comparisons if each.beside is not None)
     beside = _tested(of_others, others, how, correction) if others else None
-    return replace(_tested(ranked, comparisons, how, correction), beside=beside)
+    unasked = tuple(judged.unasked[each.name] for each in ranked) if judged.unasked else ()
+    return replace(_tested(ranked, comparisons, how, correction), beside=beside, unasked=unasked)
 
 
 def _tested(

@@ -15,7 +15,7 @@ from pt_active.frames import checks
 from pt_active.frames.runs import ordered_run
 from pt_active.frames.visible import check_visible
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.pool import Pool, moment_columns
+from pt_active.plans.making.pool import Pool, moment_columns, seen_documents
 
 Pairs = Mapping[tuple[str, str], float] | str
 """(ranker, ranker) → weight, other pairs 0; or the name of one ranker: its pairs with all others get equal weights."""
@@ -108,6 +108,21 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     strangers = tables.manifest.strangers | {name: share for name, share in zip(runs, unknown, strict=True) if share}
     manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later, strangers=strangers)
     return replace(tables, pool=pool, queries=queries, manifest=manifest)
+
+
+def unasked_shares(tables: PlanTables, measure: irm.Measure) -> dict[str, float]:
+    """Ranker → share of the documents that a measure sees and nobody is asked about; empty if none came later."""
+    made, ranks = tables.manifest, tables.pool.ranks
+    if not made.later_rankers:
+        return {}
+    if tables.documents:
+        asked = tables.documents.sample.design.inclusion > 0
+    else:
+        asked = seen_documents(ranks[: -len(made.later_rankers)], tables.measure)
+    seen = (ranks > 0) & (ranks <= int(measure.params.get("cutoff", ranks.max())))
+    known = (seen & asked).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    outside = np.array([made.strangers.get(name, 0.0) for name in tables.pool.names])
+    return dict(zip(tables.pool.names, (1 - (1 - outside) * known).tolist(), strict=True))
 
 
 def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int) -> tuple[np.ndarray, float]:

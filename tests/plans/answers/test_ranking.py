@@ -166,7 +166,7 @@ def judged_of(values: np.ndarray, errors: float, sign: int = 1) -> object:
 
     class Judged:
         def __init__(self) -> None:
-            self.names, self.basis, self.lower_is_better = names, basis, False
+            self.names, self.basis, self.lower_is_better, self.unasked = names, basis, False, {}
 
         def estimate(self, ranker, how):
             return Estimate(name=names[ranker], value=float(values[ranker]), degenerate=False, **common)
