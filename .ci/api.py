@@ -61,6 +61,7 @@ NAMES = {
         Plan.estimate
         Plan.compare
         Plan.rank
+        Plan.certificate
         Plan.gate
         Plan.status
         Plan.agreement

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.cli.answer import (
+    AT_THE_END,
     Answer,
     beside,
     check_new,
@@ -29,6 +30,8 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import is_records
+from pt_active.frames.sources import naming, read_source
+from pt_active.frames.tables import read_spreadsheet
 from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.new_queries import NEW
@@ -55,22 +58,28 @@ def status(
     measure: str | None = flag("A measure other than the plan's, from the same labels.", "NAME"),
     details: bool = flag("Print all that it rests on too, for statisticians.", default=False),
     rel: int | None = flag("For an audit, the lowest grade that counts as relevant; default 1.", "N"),
+    judge: Path | None = flag("An LLM's labels of all documents: does its order of the rankers hold?", "FILE"),
+    families: Path | None = flag("Name and family of each ranker: which does --judge favour?", "FILE"),
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
     When everything is judged, one more line has the result of a single look at the end; --looks end prints it in full.
     For another measure, there is only that look. Of an audit, it shows error, precision, recall, F1 and agreement
-    beyond chance of each judge, and how two judges differ, or the order of more.
+    beyond chance of each judge, and how two judges differ, or the order of more. With --judge, it shows how far an
+    LLM's order of the rankers is people's; --margin is then the half-width that you want for Kendall's tau.
     """
     if is_audit(labels.plan):
-        if measure is not None or details or look != Look() or asked.pair != Asked().pair or asked.queries:
+        others = measure, details or None, judge, families, asked.queries
+        if any(each is not None for each in others) or look != Look() or asked.pair != Asked().pair:
             raise ValueError("an audit is answered at once, for all judges: leave out all options but --rel")
         return audit_shown(labels, asked, rel or 1)
     if rel is not None:
         raise ValueError("--rel is for audits; a plan has its measure, such as P(rel=2)@10")
-    if measure is not None and look != Look():
+    if measure is not None and look != Look() and judge is None:
         raise ValueError("--looks and --margin are for the plan's own measure")
     plan, given = labels.read()
+    if judge is not None or families is not None:
+        return _certified(plan, given, judge, families, look, asked, measure)
     looks = look.of(plan)
     words = given_words(**asked.pair, queries=asked.queries)
     ranked = looks is None and len(plan.rankers) > 2 and asked.pair == Asked().pair
@@ -96,6 +105,22 @@ def status(
             said = "If this is your first look, a single look at the end"
             text += f"\n\n{said} {short}; --looks end prints it in full."
     return _with_agreement(Answer(content, text, hint), plan, given)
+
+
+def _certified(
+    plan: Plan, given: pd.DataFrame, judge: Path | None, families: Path | None, look: Look, asked: Asked, measure: Any
+) -> Answer:
+    """How far the leaderboard of a judge is that of people."""
+    if judge is None or asked.first or asked.second or asked.queries == NEW or look.looks not in (None, AT_THE_END):
+        raise ValueError("--families needs --judge, which is for all rankers, --queries these and --looks end")
+    how: dict[str, Any] = {"measure": measure, "confidence": asked.confidence, "missing": asked.missing or "error"}
+    if families is not None:
+        with naming(families):
+            table = read_spreadsheet(read_source(families), ("name", "family"))
+        how["families"] = dict(zip(table["name"], table["family"], strict=True))
+    plan = plan if asked.missing else judged_part(plan, given)
+    found = plan.certificate(given, judge, half_width=look.margin or 0.05, **how)
+    return Answer(found.to_dict(), str(found))
 
 
 def _with_agreement(answer: Answer, plan: Plan, labels: pd.DataFrame) -> Answer:

@@ -72,7 +72,7 @@ _OF_OTHERS = {
 
 _RIVALS = {
     "run": ("pool",),
-    "judge": ("grades",),
+    "judge": ("grades", "looks", "margin"),
     "answers": ("run", "topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "measure"),
 }
 """An argument that is typed → the arguments that are then not taken from the file, since both do not go together."""

@@ -33,12 +33,16 @@ class JointErrors(NamedTuple):
         variance of a difference smaller.
         """
         of_pairs = np.where(np.isfinite(of_pairs), of_pairs, 0.0)
-        variance, number = of_pairs**2, len(of_pairs)
-        centring = np.eye(number) - 1 / number
-        size, basis = np.linalg.eigh(-centring @ variance @ centring / 2)
+        size, basis = np.linalg.eigh(cls.covariance(of_pairs))
         root = (basis * np.sqrt(np.maximum(size, 0.0))) @ basis.T  # symmetric, so that signs of the basis do not matter
-        normal = np.random.default_rng(_SEED).standard_normal((number, SAMPLES))
+        normal = np.random.default_rng(_SEED).standard_normal((len(of_pairs), SAMPLES))
         return cls(root @ normal, of_pairs)
+
+    @staticmethod
+    def covariance(of_pairs: np.ndarray) -> np.ndarray:
+        """``C = −J V J/2``, float64[k, k], of finite standard errors of all differences."""
+        centring = np.eye(len(of_pairs)) - 1 / len(of_pairs)
+        return np.asarray(-centring @ of_pairs**2 @ centring / 2)
 
     def of_pair(self, first: int, second: int) -> np.ndarray:
         """float64[R], errors of ``first − second`` in standard errors; −∞ where the difference has none."""

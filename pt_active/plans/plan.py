@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.plans.answers.agreement import Agreement, agreement_of
+from pt_active.plans.answers.certificate import Certificate, certificate_of
 from pt_active.plans.answers.forecast import Forecast, foreseen, level_chosen, level_told
 from pt_active.plans.answers.gate import (
     NON_INFERIOR,
@@ -60,6 +61,7 @@ from pt_active.plans.making.queries import (
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.plans.making.sampled import cut_to_judged, wanted_documents
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
+from pt_active.relevance.grades.judges import AnyJudge
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.drawings import usual_variance
@@ -405,6 +407,31 @@ class Plan(Kept[PlanTables]):
         """
         settings = Settings(estimator, confidence, queries=queries, clusters=clusters)
         return rank_judged(self.judged(qrels, measure, missing, records), settings, correction)
+
+    def certificate(
+        self,
+        qrels: pd.DataFrame,
+        judge: AnyJudge,
+        measure: str | irm.Measure | None = None,
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        families: Mapping[str, str] | None = None,
+        half_width: float = 0.05,
+        records: pd.DataFrame | None = None,
+    ) -> Certificate:
+        """Tell how far the leaderboard of a judge is that of people, for these queries [theory 5].
+
+        ``judge`` are its labels or votes of all documents, as `JudgeGrades` takes them, and ``qrels`` people's of
+        `assessments`. With ``families``, ranker name → family, it tells which families the judge favours.
+        ``half_width`` is that of the interval of τ for which it counts more labels. The others are as in `estimate`.
+
+        Raises:
+            ValueError: If labels are missing or do not fit the plan, or the plan has fewer than three rankers.
+        """
+        labelled = self.judged(qrels, measure, missing, records)
+        people = rank_judged(labelled, Settings(confidence=confidence))
+        return certificate_of(labelled, people, judge, families or {}, half_width)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """Measure how well the judges agree: Krippendorff's alpha, and kappa of each pair [theory 12].

@@ -258,3 +258,38 @@ def test_an_audit_says_which_grades_it_has_room_for(judged):
     assert "the judge gives, or that --train-qrels has; if" in run(*words, "c", "--train-qrels", "past.qrels.gz")
     assert "--max-grade" not in run(*words, "d", "--max-grade", 4)
     assert "grade_4" in pd.read_parquet("d/pairs.parquet").columns
+
+
+def test_an_llms_order_of_the_rankers_is_certified(files):
+    write(files / "c.run", run_lines(QUERIES, 1))
+    run("plan", *RUNS, "--run", "c=c.run", *COLD, *MEASURED)
+    exported()
+    families = pd.DataFrame({"name": ["a", "b", "c"], "family": ["old", "new", "new"]})
+    families.to_csv("families.csv", index=False)
+    keyed(margin=0.2, looks="end")  # of the measure
+    said = data("status", "plan", "plan.csv", "--judge", "judge.qrels", "--families", "families.csv")
+    labels, about = (
+        pd.read_csv("plan.csv")[["qid", "docno", "label"]],
+        {"families": {"a": "old", "b": "new", "c": "new"}},
+    )
+    found = Plan.load("plan").certificate(labels, "judge.qrels", **about)
+    assert (said, said["half_width"]) == (plain(found), 0.05)
+    wide = data("status", "plan", "plan.csv", "--judge", "judge.qrels", "--margin", "1")
+    assert (wide["half_width"], wide["needed"], wide["families"]) == (1, 0, [])
+    text = run("status", "plan", "plan.csv", "--judge", "judge.qrels")
+    assert text.startswith("the judge's order of 3 rankers by DCG@5")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--families families.csv", "--families needs --judge"),
+        ("--judge judge.qrels --first a", "--families needs --judge, which is for all rankers"),
+        ("--judge judge.qrels --queries new", "--queries these and --looks end"),
+        ("--judge judge.qrels --looks always", "--looks end"),
+        ("--judge judge.qrels", "at least three rankers"),
+        ("--judge none.qrels", "none.qrels"),
+    ],
+)
+def test_what_a_certificate_cannot_be_asked(judged, words, message):
+    assert message in complaint("status", "plan", "plan.csv", *words.split())

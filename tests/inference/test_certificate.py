@@ -1,0 +1,120 @@
+"""How far two leaderboards agree, against scipy and enumeration; and what the estimates say of it, by simulation."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pt_active.inference.certificate import agreement, agreement_intervals, favours
+
+ALPHA = 0.05
+
+
+def errors_of(covariance: np.ndarray) -> np.ndarray:
+    """The standard errors of all differences, float64[k, k]."""
+    variance = np.diag(covariance)
+    return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
+
+
+def by_enumeration(judge: list[float], people: list[float], top: int) -> tuple[float, float]:
+    """τ_ap as its paper defines it, by random choices of a ranker and of one above it, and the overlap."""
+    order = sorted(range(len(judge)), key=lambda a: -judge[a])
+    right = []
+    for place, lower in enumerate(order[1:], start=1):
+        above = [a for a in order[:place] if judge[a] > judge[lower]]
+        if above:
+            right.append(np.mean([np.sign(people[a] - people[lower]) for a in above]))
+    best = sorted(order, key=lambda a: -people[a])[:top]
+    return float(np.mean(right)), len(set(best) & set(order[:top])) / top
+
+
+@pytest.mark.parametrize("judge", [[4, 3, 2, 1], [0.1, 0.4, 0.3, 0.2], [2, 2, 1, 0], [1, 0, 0, 0]])
+@pytest.mark.parametrize("top", [1, 2, 3])
+def test_agreement_is_that_of_scipy_and_of_enumeration(judge: list[float], top: int) -> None:
+    people = np.array([*permutations([0.4, 0.3, 0.2, 0.1]), *set(permutations([0.4, 0.4, 0.2, 0.1]))])
+    tau, tau_ap, overlap = agreement(np.array(judge, dtype=float), people, top)
+    np.testing.assert_allclose(tau, [stats.kendalltau(judge, each)[0] for each in people], rtol=0, atol=1e-12)
+    expected = np.array([by_enumeration(judge, each.tolist(), top) for each in people])
+    np.testing.assert_allclose(np.transpose([tau_ap, overlap]), expected, rtol=0, atol=1e-12)
+
+
+def test_a_swap_at_the_top_costs_more_of_tau_ap() -> None:
+    judge = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    (above, below), (ap_above, ap_below), _ = agreement(judge, np.array([[4, 5, 3, 2, 1], [5, 4, 3, 1, 2.0]]), 2)
+    assert above == below == 0.8
+    assert (ap_above, ap_below) == (pytest.approx(0.5), pytest.approx(1 - 2 / 4 / 4))
+
+
+def some_runs(k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """True values and a covariance of errors in which every third run is nearly the one before it."""
+    rng = np.random.default_rng(seed)
+    root, values = rng.normal(0, 0.02, (k, k)), rng.uniform(0.3, 0.7, k)
+    for run in range(1, k, 3):
+        root[run], values[run] = root[run - 1] + rng.normal(0, 0.002, k), values[run - 1] + rng.normal(0, 0.005)
+    return values, root @ root.T / 4
+
+
+JUDGES = {
+    "right": lambda truth, error, rng: truth,
+    "bent": lambda truth, error, rng: np.exp(5 * truth),
+    "wrong about documents": lambda truth, error, rng: truth + 2 * error,
+    "wrong about runs": lambda truth, error, rng: truth + rng.normal(0, 0.05, len(truth)),
+    "useless": lambda truth, error, rng: rng.permutation(truth),
+}
+
+
+@pytest.mark.parametrize("kind", JUDGES)
+@pytest.mark.parametrize("k", [3, 9, pytest.param(18, marks=pytest.mark.slow)])
+def test_intervals_hold_where_the_plain_tau_is_too_low(k: int, kind: str) -> None:
+    samples, held = 40, []
+    for seed in range(samples):
+        rng = np.random.default_rng(seed)
+        truth, covariance = some_runs(k, seed)
+        wrong, error = rng.multivariate_normal(np.zeros(k), covariance, 2, method="eigh")
+        judge, top = JUDGES[kind](truth, wrong, rng), max(k // 3, 1)
+        found = agreement_intervals(truth + error, errors_of(covariance), judge, top, ALPHA)
+        true = agreement(judge, truth[None], top)[:, 0]
+        held.append((found[:, 1] <= true + 1e-12) & (true <= found[:, 2] + 1e-12))
+    assert (np.mean(held, axis=0) >= 1 - ALPHA - 3 * np.sqrt(ALPHA * (1 - ALPHA) / samples)).all()
+
+
+def test_without_errors_all_is_known() -> None:
+    people, judge = np.array([0.3, 0.2, 0.4, 0.1]), np.array([3.0, 2.0, 4.0, 3.5])
+    found = agreement_intervals(people, np.zeros((4, 4)), judge, 2, ALPHA)
+    np.testing.assert_array_equal(found, np.repeat(agreement(judge, people[None], 2), 3, axis=1))
+
+
+def test_neither_the_scale_of_the_judge_nor_that_of_people_nor_the_order_of_runs_matters() -> None:
+    truth, covariance = some_runs(12, 1)
+    judge = truth + np.random.default_rng(2).normal(0, 0.03, 12)
+    found = agreement_intervals(truth, errors_of(covariance), judge, 4, ALPHA)
+    scaled = agreement_intervals(10 * truth - 3, 10 * errors_of(covariance), 5 * judge + 1, 4, ALPHA)
+    np.testing.assert_allclose(scaled, found, rtol=0, atol=0.02)  # other draws come next to an edge
+    order = np.random.default_rng(3).permutation(12)
+    permuted = agreement_intervals(truth[order], errors_of(covariance[np.ix_(order, order)]), judge[order], 4, ALPHA)
+    np.testing.assert_allclose(permuted, found, rtol=0, atol=0.05)  # other draws
+
+
+def test_runs_that_are_the_same_do_not_make_the_judge_look_right() -> None:
+    """Twins whose difference is known to be 0 say nothing of how far the judge is off."""
+    truth, covariance = some_runs(9, 4)
+    judge = truth + np.random.default_rng(5).normal(0, 0.05, 9)
+    twice = np.repeat(np.arange(9), 2)
+    one = agreement_intervals(truth, errors_of(covariance), judge, 3, ALPHA)[0]
+    two = agreement_intervals(truth[twice], errors_of(covariance[np.ix_(twice, twice)]), judge[twice], 6, ALPHA)[0]
+    np.testing.assert_allclose(two, one, rtol=0, atol=0.1)
+
+
+def test_intervals_of_groups_hold_at_once() -> None:
+    truth, covariance = some_runs(6, 8)
+    group, off = np.array([0, 1, 0, 2, 1, 1]), truth - 0.5
+    favoured, half = favours(off, group, errors_of(covariance), ALPHA)
+    means = [off[group == g].mean() - off[group != g].mean() for g in range(3)]
+    np.testing.assert_allclose(favoured, means, rtol=0, atol=1e-12)
+    drawn = np.random.default_rng(9).multivariate_normal(np.zeros(6), covariance, 20_000)
+    errors = np.stack([drawn[:, group == g].mean(1) - drawn[:, group != g].mean(1) for g in range(3)])
+    assert (np.abs(errors) <= half[:, None]).all(axis=0).mean() == pytest.approx(1 - ALPHA, abs=0.01)
+    assert not favours(off, group, np.zeros((6, 6)), ALPHA)[1].any()
