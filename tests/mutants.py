@@ -256,6 +256,12 @@ verdict: what is false for certain stays [stopping/test_verdicts]
     kept = not any(refuted(claim, draws) for claim in claims) => kept = True
 verdict: a claim on new queries as if they were the pool's [test_boundaries answers/test_gate]
     claim.value + (apart if claim.above else -apart) => claim.value
+releases: levels that do not add up [cli/test_ledger coverage/test_releases]
+    / (np.pi * number) ** 2 => / np.pi**2 / number
+ledger: a release begins again with each look [cli/test_ledger]
+    keys = ASKED if line["looks"] is not None else (*ASKED, "labels") => keys = (*ASKED, "labels")
+later rankers: documents outside the pool are asked about [plans/test_document_plans]
+    1 - (1 - outside) * known => 1 - known
 gate: an interval that few queries carry decides at the end [answers/test_gate]
     state.judged == state.drawn and not state.population.enough => False
 new queries: any number of them may differ [test_new_queries]

@@ -165,6 +165,7 @@ def test_a_later_ranker_stands_in_the_table_with_the_share_that_nobody_is_asked_
     assert [row["unasked"] for row in ranking.to_dict()["rankers"]] == list(ranking.unasked)
     line = next(line for line in str(ranking).splitlines() if line.strip().startswith("late "))
     assert f" {share:.1%} " in line
+    assert "documents outside the pool are not relevant" in ranking.assumptions
     assert "unasked     share of what the measure sees and nobody is ever asked about" in str(ranking)
     assert f"{share:.1%}" in board_table(ranking.boards, "DCG@10")["unasked"].tolist()
     assert "unasked" not in plan.rank(demo.judge(plan.assessments), missing="nonrelevant").to_frame()

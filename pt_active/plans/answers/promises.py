@@ -27,9 +27,9 @@ HOLDS = {
 
 def assumptions_of(tables: PlanTables, measure: irm.Measure) -> tuple[str, ...]:
     """What the answers of a plan for a measure assume beside the labels [theory 20]."""
-    if has_rank_form(measure):
-        return ()
     assumed = ["documents outside the pool are not relevant"]
+    if has_rank_form(measure):
+        return tuple(assumed) if tables.manifest.strangers else ()
     if tables.documents and tables.documents.sample.design.drawing == SURPRISES:
         assumed.append("the bias of single documents is small beside the error")
     return tuple(assumed)
