@@ -60,6 +60,7 @@ class Answers:
         scale: The scale.
         systems: The names of the systems.
         runs: How many answers each system gave to an item.
+        history: What is known of past answers, if any.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -81,17 +82,12 @@ class Answers:
             raise ValueError(told)
         for name in () if self.scale.prefers else self.judges:
             self._check(name)
-        self._history = None if history is None else History.of(history, self.scale, self.table)
+        self.history = None if history is None else History.of(history, self.scale, self.table)
 
     @property
     def judges(self) -> list[str]:
         """The columns of judges' scores."""
         return judge_columns(self.table)
-
-    @property
-    def past_labels(self) -> int:
-        """How many labels of other systems the history has."""
-        return 0 if self._history is None else len(self._history.table)
 
     @property
     def measure(self) -> str:
@@ -104,8 +100,8 @@ class Answers:
         frame = self._pairs() if self.scale.prefers else self._single()
         columns = [str(name) for name in frame.columns if str(name).startswith("judge ")]
         said = [self._grades(frame["qid"], frame[name]) for name in columns if frame[name].notna().any()]
-        if self._history is not None:
-            said = [self._by_history(frame, said)]
+        if self.history is not None:
+            said = [self._by_history(self.history, frame, said)]
         if not said:
             return UniformGrades(self.scale.max_grade).transform(frame.drop(columns=columns))
         grades = pd.DataFrame(rounded_grades(np.mean(said, axis=0)), index=frame.index).add_prefix("grade_")
@@ -135,13 +131,12 @@ class Answers:
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
         single = self.scale.prefers or self.runs > 1 or len(self.systems) == 1
-        by_answer, design = self._trusted or (False, dict(ITEMS_BY_SCORES))
-        chosen = unit or ("answer" if single or by_answer else "item")
+        chosen = unit or ("answer" if single or self._trusted[0] else "item")
         if chosen not in UNITS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
         if chosen == "item":
-            known = self._history is not None or self.table[self.judges].notna().to_numpy().any()
-            return {"level": "query", **(design if known else {})}
+            known = self.history is not None or self.table[self.judges].notna().to_numpy().any()
+            return {"level": "query", **(self._trusted[1] if known else {})}
         # Those of a single system would be drawn at once, and could only be looked at when all are judged.
         return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
@@ -177,18 +172,17 @@ class Answers:
         return labels
 
     @cached_property
-    def _trusted(self) -> tuple[bool, dict[str, Any]] | None:
-        """As `History.trusted`; None without a history."""
-        return None if self._history is None else self._history.trusted(self._history.judges(self.table))
+    def _trusted(self) -> tuple[bool, dict[str, Any]]:
+        """Whether single answers are drawn, and how items are, where a history or judges say what to expect."""
+        found = None if self.history is None else self.history.trusted()
+        return found or (False, dict(ITEMS_BY_SCORES))
 
-    def _by_history(self, frame: pd.DataFrame, said: list[np.ndarray]) -> np.ndarray:
-        """float64[N, G+1], what the history lets expect, times what judges say on whom it is silent, as is usual."""
-        assert self._history is not None
-        judges = self._history.judges(self.table)
-        known = frame.rename(columns={"qid": "item", **{f"judge {name}": name for name in judges}})
+    def _by_history(self, history: History, frame: pd.DataFrame, said: list[np.ndarray]) -> np.ndarray:
+        """float64[N, G+1], what the history lets expect; times what judges say, if it does not have what they said."""
+        names = {f"judge {name}": name for name in history.judges}
         grades = np.zeros((len(frame), self.scale.max_grade + 1))
-        grades[:, self.scale.first :] = self._history.grades(known, judges)
-        if said and not judges:
+        grades[:, self.scale.first :] = history.grades(frame.rename(columns={"qid": "item", **names}))
+        if said and not names:
             grades *= np.mean(said, axis=0)
         return grades / grades.sum(axis=1, keepdims=True)
 

@@ -8,11 +8,9 @@ own system count for none of its features, so that past answers are seen as thos
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,31 +31,28 @@ ITEM_DESIGNS: list[dict[str, Any]] = [
 """The designs of items that cross-validation chooses from, with their shares of plain random sampling."""
 
 _FOLDS = 5  # The most groups that past systems are split into for cross-validation
-
 _PRIOR = 2.0  # Number of answers that what is usual counts for, beside those to an item
 
-_PRIOR_SCALE = 1.0  # Standard deviation of the prior on the weights of the features
 
-
-@dataclass(frozen=True)
-class Answered:
+class Answered(NamedTuple):
     """Answers, a row for each."""
 
     item: np.ndarray  # int64[n]
     system: np.ndarray  # int64[n], from 1; 0 for all new systems
-    judged: np.ndarray  # float64[J, n, L], the share of each score in what each judge says; 0 where a judge is silent
     score: np.ndarray  # int64[n], people's scores of past answers, in steps above the lowest
+    judged: np.ndarray  # float64[n, J, L], the share of each score in what each judge says; 0 where a judge is silent
 
     def among(self, rows: np.ndarray) -> Answered:
         """Some of the answers, bool[n]."""
-        return Answered(self.item[rows], self.system[rows], self.judged[:, rows], self.score[rows])
+        return Answered(*(column[rows] for column in self))
 
 
-@dataclass(frozen=True)
-class History:
-    """Past answers with people's scores: ``item, system, run, label`` and judges' columns, and their scale."""
+class History(NamedTuple):
+    """Past answers with people's scores, for new answers that some of the same judges scored."""
 
-    table: pd.DataFrame
+    past: Answered
+    items: pd.Index  # Their names
+    judges: list[str]  # The columns of the judges
     scale: ScoreScale
 
     @classmethod
@@ -69,76 +64,65 @@ class History:
             table = _past_answers(source)
             if own := sorted(set(table["system"]) & set(answers["system"])):
                 warnings.warn(f"left out of the history, since they are compared now: {some(own)}", stacklevel=3)
-            table = table[~table["system"].isin(own)].sort_values(["item", "system", "run"], ignore_index=True)
+            table = table[~table["system"].isin(own)].sort_values(["item", "system", "run"])
             if table.empty:
                 raise ValueError("there is no label of another system than those that are compared")
-            history = cls(table, scale)
-            judges = history.judges(answers)
-            history._past(np.zeros(len(table), dtype=np.int64), judges)  # raises if a score is not on the scale
+            both = [name for name in judge_columns(answers) if name in table.columns]
+            judges = [name for name in both if table[name].notna().any() and answers[name].notna().any()]
             if not (judges or table["item"].isin(answers["item"]).any()):
                 first, other = shown(table["item"].iloc[0]), shown(answers["item"].iloc[0])
                 raise ValueError(f"no item is among those of the answers; they begin with {first} and {other}")
-            return history
+            item, items = pd.factorize(table["item"])
+            system, score = pd.factorize(table["system"], sort=True)[0] + 1, scale.labels(table[LABEL]) - scale.first
+            return cls(Answered(item, system, score, _judged(table[judges], scale)), pd.Index(items), judges, scale)
 
-    def judges(self, answers: pd.DataFrame) -> list[str]:
-        """The columns of the judges who scored past answers and those of a table."""
-        names = [name for name in judge_columns(answers) if name in self.table.columns]
-        return [name for name in names if self.table[name].notna().any() and answers[name].notna().any()]
-
-    def grades(self, answers: pd.DataFrame, judges: Sequence[str]) -> np.ndarray:
+    def grades(self, answers: pd.DataFrame) -> np.ndarray:
         """float64[n, L], how probable each score is of new answers, with ``item`` and judges' columns."""
-        item = pd.factorize(pd.concat([self.table["item"], answers["item"]]))[0]
-        past, new = np.split(item, [len(self.table)])
-        nothing = np.zeros(len(new), dtype=np.int64)
-        return _predicted(self._past(past, judges), Answered(new, nothing, self._judged(answers, judges), nothing))
+        item = self.items.get_indexer(pd.Index(answers["item"]))
+        item[item < 0], new = len(self.items), np.zeros(len(item), dtype=np.int64)
+        return _predicted(self.past, Answered(item, new, new, _judged(answers[self.judges], self.scale)))
 
-    def trusted(self, judges: Sequence[str]) -> tuple[bool, dict[str, Any]] | None:
+    def trusted(self) -> tuple[bool, dict[str, Any]] | None:
         """Whether to draw single answers, and which of `ITEM_DESIGNS` suits items.
 
         Past systems are predicted from those of other folds, and two of one fold are compared as if they were new. The
         design of items with the least variance is chosen. Single answers are, if no `optimal` design of items has less:
         bets on them then need about half the labels. None if there are too few past systems.
         """
-        past = self._past(pd.factorize(self.table["item"])[0], judges)
-        systems = int(past.system.max())
-        folds = min(_FOLDS, systems // 2)
-        variances = []
+        systems = int(self.past.system.max())
+        folds, variances = min(_FOLDS, systems // 2), []
         for fold in range(folds if folds > 1 else 0):
-            held = past.system % folds == fold
-            rows, grades = past.among(held), _predicted(past.among(~held), past.among(held))
+            held = self.past.system % folds == fold
+            rows, grades = self.past.among(held), _predicted(self.past.among(~held), self.past.among(held))
             variances += [_variances(rows, grades, *pair) for pair in pairwise(np.unique(rows.system))]
         known = [each for each in variances if np.isfinite(each).all()]
         if not known:
             return None
-        answers, *items = np.log(known).mean(axis=0)
+        answers, *items = np.log(np.maximum(known, np.finfo(float).tiny)).mean(axis=0)
         optimal = [each for each, how in zip(items, ITEM_DESIGNS, strict=True) if how["design"] == "optimal"]
         return bool(answers < min(optimal)), ITEM_DESIGNS[int(np.argmin(items))]
 
-    def _past(self, item: np.ndarray, judges: Sequence[str]) -> Answered:
-        system = pd.factorize(self.table["system"], sort=True)[0] + 1
-        score = self.scale.labels(self.table[LABEL]) - self.scale.first
-        return Answered(item, system, self._judged(self.table, judges), score)
 
-    def _judged(self, table: pd.DataFrame, judges: Sequence[str]) -> np.ndarray:
-        first, top = self.scale.first, self.scale.max_grade
-        shares = np.zeros((len(judges), len(table), top - first + 1))
-        for own, score in zip(shares, (table[name] for name in judges), strict=True):
-            known = score.notna().to_numpy()
-            own[known] = self.scale.shares(score[known])[:, first:]
-        return shares
+def _judged(scores: pd.DataFrame, scale: ScoreScale) -> np.ndarray:
+    """float64[n, J, L], judges' scores as shares, from a column of each judge."""
+    shares = np.zeros((*scores.shape, scale.max_grade - scale.first + 1))
+    for place, (_, score) in enumerate(scores.items()):
+        known = score.notna().to_numpy()
+        shares[known, place] = scale.shares(score[known])[:, scale.first :]
+    return shares
 
 
 def _predicted(past: Answered, rows: Answered) -> np.ndarray:
     """float64[n, L], what a model that is fitted to past answers expects of others, or of themselves."""
     top = past.judged.shape[2] - 1
-    model = fit_ordered_logit(_features(past, past), past.score, top, _PRIOR_SCALE)
+    model = fit_ordered_logit(_features(past, past), past.score, top, prior_scale=1.0)
     return model.probabilities(_features(past, rows))
 
 
 def _features(past: Answered, rows: Answered) -> np.ndarray:
     """float64[n, 1 + 2J], the features of answers."""
     columns = [_log_odds(past, rows, np.ones((len(past.item), 1)), np.ones((len(rows.item), 1)))]
-    for of_past, of_rows in zip(past.judged, rows.judged, strict=True):
+    for of_past, of_rows in zip(past.judged.swapaxes(0, 1), rows.judged.swapaxes(0, 1), strict=True):
         usual = of_past.sum(axis=0) / max(of_past.sum(), 1)
         says = of_rows + (1 - of_rows.sum(axis=1, keepdims=True)) * usual
         columns += [says @ np.arange(len(usual)), _log_odds(past, rows, of_past, of_rows)]

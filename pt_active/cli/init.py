@@ -183,8 +183,8 @@ def _findings(answers: Answers, budget: float | None) -> Iterator[Finding]:
     judges = [name for name in answers.judges if table[name].notna().any()]
     said = f"{', '.join(judges)}: decides which answers people score, and nothing else" if judges else "no scores"
     yield Finding("LLM judge", said)
-    if answers.past_labels:
-        yield Finding("history", f"{how_many('label', answers.past_labels)} of other systems say what to expect")
+    if answers.history is not None:
+        yield Finding("history", f"{how_many('label', len(answers.history.past.score))} of other systems")
     whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
     if "doc_cost" in pool.columns:
         whole = float(pool["doc_cost"].sum())

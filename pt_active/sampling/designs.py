@@ -54,12 +54,12 @@ DESIGNS: dict[str, tuple[Part, ...]] = {
     "hedged": (Part(assisted_score), Part(optimal_score, uniform_grades=True)),
     "assisted": (Part(assisted_score),),
     "optimal": (Part(optimal_score),),
-    "residual": (Part(residual_score),),
     "passive": (Part(constant_score, uniform_cost=True, fixed=True),),
     "active_uniform_grades": (Part(optimal_score, uniform_grades=True),),
     "active_uniform_cost": (Part(optimal_score, uniform_cost=True),),
     "cost_only": (Part(constant_score, fixed=True),),
     "risk_mixture": (Part(optimal_score, separate=True),),
+    "residual": (Part(residual_score),),
 }
 """The designs by name: `optimal` (theory 4), `assisted` (theory 5), the baselines of theory 4, and `hedged`, which
 bases one half of q on the grade model and the other half on the rankings alone."""

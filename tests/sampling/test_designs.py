@@ -48,6 +48,11 @@ def assisted(mean, variance, cost, p):
     return normalised(p * np.sqrt(variance + p @ variance) / np.sqrt(cost))
 
 
+def residual(mean, variance, cost, p):
+    """q ∝ p √C / √λ."""
+    return normalised(p * np.sqrt(variance) / np.sqrt(cost))
+
+
 def pairwise(formula, moments, cost, p):
     """Equation 5.16: the average of the q of all pairs; of one system its own q."""
     M, C = moments.mean, moments.covariance
@@ -59,6 +64,7 @@ def pairwise(formula, moments, cost, p):
 FORMULAS = {
     "optimal": lambda moments, uniform, cost, p: pairwise(equation_610, moments, cost, p),
     "assisted": lambda moments, uniform, cost, p: pairwise(assisted, moments, cost, p),
+    "residual": lambda moments, uniform, cost, p: pairwise(residual, moments, cost, p),
     "active_uniform_cost": lambda moments, uniform, cost, p: pairwise(equation_610, moments, np.ones_like(cost), p),
     "active_uniform_grades": lambda moments, uniform, cost, p: pairwise(equation_610, uniform, cost, p),
     "passive": lambda moments, uniform, cost, p: p,

@@ -11,7 +11,7 @@ from scipy import optimize
 from pt_active.inference.residuals import steps
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
-from pt_active.sampling.documents import document_sizes, hedged
+from pt_active.sampling.documents import document_sizes, doubts, hedged
 from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
@@ -122,6 +122,40 @@ def test_the_hedge_is_a_share_of_the_average_variance():
     np.testing.assert_allclose(hedged(variables, gradient, 0.3).variance, variables.variance + added)
     np.testing.assert_array_equal(hedged(variables, gradient, 0.0).variance, variables.variance)
     assert hedged(Variables(variables.mean, np.zeros(3)), gradient, 0.3).variance.tolist() == [1, 1, 1]
+
+
+def test_half_of_the_doubt_in_answers_is_where_they_may_favour_the_worse_system():
+    """One document of each of two systems, values 0 to 2: a is worth 1.5 and b .5 of each item on average."""
+    ranks, indptr = [[1, 0, 1, 0], [0, 1, 0, 1]], [0, 2, 4]
+    mean = np.array([2.0, 0.5, 1.0, 0.5])
+    pool = pool_of("Score@1", ranks, indptr)
+    worst = np.array([2.0, 1.5, 1.0, 1.5]) ** 2  # from a's mean down to 0, and from b's up to 2
+    expected = 0.5 + 0.5 * worst / worst.mean()
+    np.testing.assert_allclose(doubts(pool, mean, pool.gradients(mean)), expected)
+    swapped = pool_of("Score@1", ranks[::-1], indptr)
+    np.testing.assert_allclose(doubts(swapped, mean, swapped.gradients(mean)), expected)
+    variables, about = Variables(mean, np.full(4, 0.2)), (np.ones(4), DrawingSettings("successive", 1.0))
+    size = document_sizes(pool, variables, *about).size
+    by_model = np.sqrt(0.2 + 0.2 * expected)
+    np.testing.assert_allclose(normalised(size), 0.9 * normalised(by_model) + 0.1 / 4)
+
+
+@pytest.mark.parametrize(
+    ("measure", "ranks", "mean"),
+    [
+        ("Score@1", [[1, 0], [0, 1]], [0.7, 0.7]),  # no system is better
+        ("Score@1", [[1, 0], [0, 1], [1, 0]], [2, 0]),
+        ("Score@1", [[1, 1]], [2, 0]),
+        ("DCG@2", [[1, 2], [2, 1]], [2, 0]),
+    ],
+)
+def test_all_other_doubt_is_even(measure, ranks, mean):
+    pool, mean = pool_of(measure, ranks), np.array(mean, dtype=float)
+    assert doubts(pool, mean, pool.gradients(mean)).tolist() == [1, 1]
+
+
+def normalised(size: np.ndarray) -> np.ndarray:
+    return size / size.sum()
 
 
 @pytest.mark.parametrize("overhead", [0.0, 1.5])
