@@ -151,7 +151,7 @@ def _parameter(name: str, kind: Any, typed: Any, needed: bool) -> inspect.Parame
 
 def _of_project(context: typer.Context, typed: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """What a command takes from the project file, and a line that says so; nothing without a file."""
-    command, file = str(context.command.name), typed.get("project", FILE)
+    command, file = str(context.command.name), Path(typed.get("project", FILE))
     if not file.is_file() and ("project" not in typed or command == "init"):
         return {}, ""
     taken = Project.read(file).options(command, typed)

@@ -124,8 +124,8 @@ def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
 
 def _about_queries(queries: pd.DataFrame) -> dict[str, dict[str, str]]:
     """Qid → what judges read of the query."""
-    shown = queries[[name for name in _ABOUT_QUERIES if name in queries.columns]].to_dict("records")
-    known = [{str(name): str(value) for name, value in row.items() if pd.notna(value) and value} for row in shown]
+    rows = queries.to_dict("records")
+    known = [{name: str(row[name]) for name in _ABOUT_QUERIES if pd.notna(row.get(name)) and row[name]} for row in rows]
     return dict(zip(queries["qid"].map(str), known, strict=True))
 
 
