@@ -54,6 +54,19 @@ def test_every_page_and_picture_is_packaged():
     assert {"evidence/*.csv", "evidence/*.txt"} <= set(patterns)
 
 
+def test_links_of_the_readme_resolve_where_there_is_no_repository():
+    """An index shows the README alone: links are addresses, and those of the repository lead to its files."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not link.startswith("https://")] == []
+    ours = re.findall(r"\]\(https://[^/]+/pt-active/pt_active/(?:blob/)?main/([^)#]+)(?:#([^)]+))?\)", text)
+    assert len(ours) > 10
+    for file, anchor in ours:
+        assert (ROOT / file).is_file(), file
+        headings = re.findall(r"^#+ (.+)$", (ROOT / file).read_text("utf-8"), re.MULTILINE) if anchor else []
+        assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, anchor
+
+
 def test_schematics_and_the_citation_have_the_address_and_the_version():
     about, address = metadata("pt_active"), pt_active.UniformGrades.schematic["help_url"]
     assert f"Homepage, {address}" in about.get_all("Project-URL")

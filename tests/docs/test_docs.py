@@ -16,9 +16,16 @@ import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
+import ir_measures
 import joblib
+import numpy as np
+import pandas as pd
+import pyterrier as pt
 import pytest
 import typer
+from ir_measures import P
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
 from typer.testing import CliRunner
 
 import pt_active
@@ -218,17 +225,40 @@ def test_the_page_of_the_api_is_that_of_the_docstrings():
 
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)
 
 
 def test_the_road_of_a_label_ends_in_the_intervals_of_its_plan():
-    (lines,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING, re.DOTALL)
     names = {}
-    exec(lines, names)
+    exec(BLOCKS[0], names)
     plan, qrels, found = names["plan"], names["qrels"], names["found"]
     compared, status = plan.compare(qrels), plan.status(qrels)
     assert found.difference == compared.difference
     assert found.confidence_interval() == compared.confidence_interval()
     assert (names["low"], names["high"]) == (status.low, status.high)
+
+
+def test_what_is_offered_upstream_says_what_its_experiment_says():
+    """With one baseline the p-values of an experiment, and the interval that ends where a t test's p-value is one minus its level."""
+    names = {"stats": stats, "multipletests": multipletests}
+    for block in BLOCKS[1:]:
+        exec(block, names)
+    rng, topics = np.random.default_rng(0), pd.DataFrame({"qid": [f"q{i}" for i in range(30)], "query": "words"})
+    pairs = topics[["qid"]].merge(pd.DataFrame({"docno": [f"d{i}" for i in range(9)]}), how="cross")
+    qrels = pairs.assign(label=rng.integers(0, 2, len(pairs)))
+    runs = [pairs.assign(score=qrels["label"] * weight + rng.random(len(pairs))) for weight in (0, 0.2, 0.4)]
+    shown = {"correction": "holm", "baseline": 0, "names": ["a", "b", "c"]}
+    found = pt.Experiment(runs, topics, qrels, [P @ 3], **shown)["P@3 p-value corrected"]
+
+    calls = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}.items()
+    qrels, *runs = (frame.rename(columns={old: new for new, old in calls}) for frame in (qrels, *runs))
+    results = [ir_measures.calc([P @ 3], qrels, run) for run in runs]
+    values = {name: np.array([m.value for m in each.per_query]) for name, each in zip("abc", results, strict=True)}
+    assert names["corrected"](values, ["a"]) == pytest.approx({("a", "b"): found[1], ("a", "c"): found[2]})
+    assert {frozenset(pair) for pair in names["corrected"](values, "ab")} == {*map(frozenset, ("ab", "ac", "bc"))}
+
+    high = stats.ttest_1samp(values["a"], 0.7).pvalue
+    assert names["interval"](results[0], P @ 3, 1 - high)[1] == pytest.approx(0.7, abs=1e-9)
 
 
 def test_the_road_names_files_that_exist():

@@ -54,7 +54,7 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning():
         (ranked_run, RUN.assign(qid=["q", None, "p"]), "row 1: expected a qid .*; got (None|nan)"),
         (checked_qrels, qrels(1.5), "row 0: .* whole number from -2 to 1000, for document 'd0' .*; got 1.5"),
         (checked_qrels, qrels(1001), "whole number from -2 to 1000"),
-        (checked_qrels, qrels(10**400), "whole number from -2"),
+        (checked_qrels, qrels(0).assign(label=pd.Series([10**400], dtype=object)), "whole number from -2"),
         (checked_qrels, qrels(4), "not above the highest grade, 3, for document 'd0' of query 'q'; got 4"),
         (checked_qrels, pd.concat([qrels(1), qrels(0)]), r"'d0' of query 'q' has different labels: \[0, 1\]"),
     ],
