@@ -125,13 +125,17 @@ def _by_depth(
 def _by_surprises(
     pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """``f̂ − M``, see `surprises`, and the variance of independent draws, ``Σ (1 − π) (δ/π)²`` [theory 20]."""
+    """``f̂ − M``, see `surprises`, and the variance of independent draws, ``Σ (1 − π) (δ/π)²`` [theory 20].
+
+    That is the variance for ``λ = 1``. What a smaller λ leaves out of the correction is one of the doubts.
+    """
     found, m = surprises(pool, sample, mean, observed, contrast), len(pool.weight)
-    terms = np.where(sample.drawn, found.surprise / found.chance, 0.0)
-    variance = np.bincount(pool.query, (1 - found.chance) * terms**2, m)
+    variance = np.bincount(pool.query, (1 - found.chance) * (found.surprise / found.chance) ** 2, m)
+    counts = 1 + found.trust * (1 / found.chance - 1)
+    terms = counts * found.surprise
     # Both measures lie between 0 and 1.
     size = np.abs(contrast).sum() + np.bincount(pool.query, np.abs(terms), m)
-    step, influence = found.value - pool.values(mean) @ contrast, found.spread / found.chance
+    step, influence = found.value - pool.values(mean) @ contrast, found.spread * counts
     return QueryResiduals(step, variance, influence, size, terms, found.value - found.others, found.misfit)
 
 

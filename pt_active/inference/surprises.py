@@ -3,6 +3,9 @@
 In each query the expectation given its labels is corrected by their surprises: how far each label moved it from what
 the other labels led to expect, weighted by ``1/π − 1``. If all labels are known, that is the measure itself. What is
 linear in single labels has no bias, whatever the model believes; what pairs of labels add to it has a small one.
+
+Where rankers are near-tied and labels few, that correction is off by more than what it corrects. So only a part of it
+counts in differences of two rankers, see `Surprises`.
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ _SHARES = np.r_[1e-9, np.arange(1, 200) / 200, 1 - 1e-9]
 _WITHIN = 1.92
 """Shares whose log likelihood is within this of the largest are in the interval: half the 0.95 quantile of χ² on 1."""
 
+_MISSED = 0.2
+"""The square of what the model is taken to miss of a difference, even after its labels."""
+
 _FEW_SINGLE, _NEARLY_ALL = 0.05, 0.9
 """If the share of queries of the class K surely lies between these, there is no interval."""
 
@@ -45,10 +51,17 @@ _STEPS, _HALVINGS, _CLOSE = 25, 10, 1e-6
 
 
 class Surprises(NamedTuple):
-    """What labels say about each query."""
+    """What labels say about each query.
+
+    The mean of f̂ is ``M + λD``: M is what the labels lead to expect, and D the correction by their surprises, with the
+    variance V̂. If M is off by b, the mean squared error ``λ²V̂ + (1 − λ)²b²`` is least for ``λ = b²/(b² + V̂)``. What
+    surprises show of b², and what a model is taken to miss of a difference, is ``D² + 0.2 M²``. For one ranker λ is 1,
+    and for contrasts of many rankers, whose differences are those of their values.
+    """
 
     value: np.ndarray  # float64[m], f̂
-    others: np.ndarray  # float64[3 or 4, m], f̂ by other choices of classes that the labels do not rule out
+    others: np.ndarray  # float64[4 or 5, m], f̂ by other choices that the labels do not rule out; the last has λ = 1
+    trust: float  # λ
     surprise: np.ndarray  # float64[N], δ of each labelled document, 0 for others
     spread: np.ndarray  # float64[N], the standard deviation that was expected of δ
     chance: np.ndarray  # float64[N], π; 1 for labels that were known before
@@ -143,13 +156,28 @@ def surprises(
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
     rows, m = np.flatnonzero(label >= 0), len(pool.weight)
     (fit, _, _, *counts), told = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
-    values, parts = np.zeros((len(told), m)), np.zeros((len(told), 2, len(chance)))
-    for number, each in enumerate(told):
-        of = each.surprises(contrast[used])
-        values[number] = _corrected(of, pool.query[rows], chance[rows], m)
-        parts[number][:, rows] = of[1:]
+    values, parts = np.zeros((len(told), m)), np.zeros((2, len(chance)))
+    found = [each.surprises(contrast[used]) for each in told]
+    for number, each in enumerate(found):
+        values[number] = _corrected(each, pool.query[rows], chance[rows], m)
     values[1:] = _between(values[0], values[1:], np.array(counts)[:, None])
-    return Surprises(values[0], values[1:], parts[0, 0], parts[0, 1], chance, float(fit))
+    expected, parts[0][rows], parts[1][rows] = found[0]
+    surprise, spread = parts
+    trust = 1.0
+    if len(contrast) <= OWN_CLASSES and contrast.sum() == 0:
+        terms = pool.weight[pool.query] * surprise / chance
+        variance = float(((1 - chance) * terms**2).sum())
+        trust = _trust(float(pool.weight @ expected), float(pool.weight @ (values[0] - expected)), variance)
+    left = (1 - trust) * (values[0] - expected)
+    value = values[0] - left
+    others = np.vstack([values[1:] - left, value + np.average(left, weights=pool.weight)])
+    return Surprises(value, others, trust, surprise, spread, chance, float(fit))
+
+
+def _trust(expected: float, correction: float, variance: float) -> float:
+    """λ for M, D and V̂, see `Surprises`."""
+    off = correction**2 + _MISSED * expected**2
+    return off / (off + variance) if variance > 0 else 1.0
 
 
 def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, list[_Mixed]]:
@@ -213,6 +241,7 @@ def moved_by_labels(
 
     One document of each query is given another label at once, for all contrasts, float64[c, k], that share their
     classes, and only in queries in which these can differ. What the labels of queries teach of others is held.
+    All of the correction counts, ``λ = 1``.
 
     Shapes: others bool[N, G+1], the labels that are tried.
     """

@@ -131,7 +131,10 @@ def test_the_error_of_judges_is_what_their_other_labels_would_do(measure, design
 
 @pytest.mark.parametrize(("measure", "rankers"), [("nDCG@4", "abcd"), ("AP", "ab")])
 def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers, monkeypatch):
-    """By surprises, with what labels teach of other queries, and of their kinds, held; in a second round too."""
+    """By surprises, with what labels teach of other queries, and of their kinds, held; in a second round too.
+
+    If all of the correction counts, of which less moves less.
+    """
     first, truth = population(measure, rankers, 12, level="document", design="surprises", budget=24)
     with pytest.warns(UserWarning, match="a second test"):
         plan = first.extend(24)
@@ -146,6 +149,7 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers,
         label, used = surprises._labels(each.seen, each.sample, each.observed), surprises._rankers_of(contrast)
         (_, _, spread, *_), _ = surprises._told(each.seen, each.expected, label, used)
         patched.setattr(surprises, "_SPREADS", (spread,))
+        patched.setattr(surprises, "_trust", lambda *arguments: 1.0)
         for name in ("recalibration", "single_shares"):
             first, held = getattr(surprises, name), {}
             patched.setattr(surprises, name, lambda *a, f=first, h=held: h.setdefault(0, f(*a)))
