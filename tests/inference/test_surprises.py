@@ -400,3 +400,30 @@ def test_the_mean_over_all_samples_is_nearly_the_truth(measure, contrast):
     deviation = np.sqrt(weight @ (value - mean) ** 2)
     assert abs(mean - truth) < 0.2 * deviation
     assert 0.75 < np.sqrt(weight @ variance) / deviation < 1.3
+
+
+@pytest.mark.parametrize("noise", [(0.7, 0.7), (0.1, 9.0)], ids=["near-tied", "clear"])
+def test_a_part_of_the_correction_has_less_error_than_all_of_it(noise, monkeypatch):
+    """At a tenth of the labels, with a fair model; rankers order documents by what it expects of them, and noise."""
+    rng, m, n, samples = np.random.default_rng(3), 60, 12, 40
+    beliefs = rng.dirichlet([2.0, 1.0, 1.0], m * n)
+    truth = np.eye(3)[(rng.random((m * n, 1)) > beliefs.cumsum(axis=1)[:, :-1]).sum(axis=1)]
+    merit = beliefs @ np.arange(3) + np.array(noise)[:, None] * rng.normal(size=(2, m * n))
+    ranks = stats.rankdata(-merit.reshape(2, m, n), axis=2).reshape(2, -1).astype(np.int32)
+    form, key = revealed_form(parse_measure("AP", 2), 2), np.arange(m * n, dtype=np.uint64)
+    design = DocumentDesign("surprises", np.arange(m * n), np.ones(m), np.full(m * n, 0.1))
+    found = []
+    for seed in range(samples):
+        drawn = np.random.default_rng(seed).random(m * n) < 0.1
+        pool = RevealedPool(form, np.arange(0, m * n + 1, n), ranks, np.full(m, 1 / m), key)
+        sample = TwoPhase(design, np.ones(m), drawn, float(drawn.sum()))
+        about = pool, sample, beliefs, np.where(drawn[:, None], truth, beliefs), DIFFERENCE
+        part = document_estimate(*about)
+        with monkeypatch.context() as patched:
+            patched.setattr("pt_active.inference.surprises._trust", lambda *arguments: 1.0)
+            found.append((part.value, document_estimate(*about).value, part.standard_error))
+    part, whole, error = np.array(found).T
+    off, before = np.abs([part, whole] - pool.values(truth).mean(axis=0) @ DIFFERENCE)
+    saved = before**2 - off**2
+    assert saved.mean() > 2 * saved.std() / np.sqrt(samples)
+    assert (off <= 1.96 * error).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / samples)
