@@ -456,11 +456,21 @@ surprises: what is left out of the correction is no doubt [test_surprises]
 surprises: odds of the class K without those of others [test_surprises]
     odds = np.log(share) - np.log1p(-share) => odds = np.log(share)
 surprises: a query corrects its own model [test_surprises]
-    np.arange(len(pool.weight)) % FOLDS), level) => np.arange(len(pool.weight)) % 1), level)
+    np.arange(queries) % FOLDS, np.ones => np.arange(queries) % 1, np.ones
 misfit: the fourth cumulant of an event [test_surprises]
     spread * (1 - 6 * spread) => spread * (1 - 3 * spread)
 misfit: the class K is no part of the queries [test_surprises]
-    weight = np.r_[(1 - share) * np.exp(logs), share] => weight = np.r_[np.exp(logs), share]
+    (1 - single) * empty, single] => empty, 0.0]
+misfit: queries without a relevant document are as the others [test_surprises]
+    weight = np.r_[(1 - single) * (1 - empty) * np.exp(logs), (1 - single) * empty => weight = np.r_[(1 - single) * np.exp(logs), 0.0
+surprises: a query with a relevant document may have none [test_surprises]
+    np.where(number > 0, -np.inf, 0.0), np.where => np.zeros(m), np.where
+surprises: labels say something of a query without a relevant document [test_surprises]
+    (1 - without) * usual.effect, => usual.effect,
+surprises: the share of queries without a relevant document is known [test_surprises]
+    for share in (chosen.of_empty.fewest, chosen.of_empty.most): => for share in (chosen.of_empty.best,) * 2:
+surprises: the recalibration counts queries without a relevant document [test_surprises]
+    counts = _chance(np.log1p(-share) - np.log(share) - advantage) => counts = np.ones(queries)
 misfit: the slope is not taken off [test_surprises]
     (n**2 - two - slope * n).sum() => (n**2 - two).sum()
 surprises: no distance between classes is tried but the best [test_surprises]

@@ -29,7 +29,7 @@ _SPREADS = (1.0, 0.5, 0.0)
 OWN_CLASSES = 3  # Up to so many rankers, each contrast has classes of its own
 
 _SHARES = np.r_[1e-9, np.arange(1, 200) / 200, 1 - 1e-9]
-"""The shares of queries of the class K that are tried."""
+"""The shares of queries of a class that are tried."""
 
 _WITHIN = 1.92
 """Shares whose log likelihood is within this of the largest are in the interval: half the 0.95 quantile of χ² on 1."""
@@ -46,6 +46,9 @@ MAX_MISFIT = 3.5
 _COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
 """Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""
 
+_TURNS = 4
+"""How often the recalibration and the queries without a relevant document are found in turn."""
+
 _STEPS, _HALVINGS, _CLOSE = 25, 10, 1e-6
 """The most steps of Newton's method, how often each is halved, and the size from which on one is the last."""
 
@@ -60,7 +63,7 @@ class Surprises(NamedTuple):
     """
 
     value: np.ndarray  # float64[m], f̂
-    others: np.ndarray  # float64[4 or 5, m], f̂ by other choices that the labels do not rule out; the last has λ = 1
+    others: np.ndarray  # float64[6 or 7, m], f̂ by other choices that the labels do not rule out; the last has λ = 1
     trust: float  # λ
     surprise: np.ndarray  # float64[N], δ of each labelled document, 0 for others
     spread: np.ndarray  # float64[N], the standard deviation that was expected of δ
@@ -89,8 +92,31 @@ class _Told(NamedTuple):
         return contrast[used] @ self.value[used], np.tensordot(contrast[used], self.effect[used], 1)
 
 
+def _with_empty(usual: _Told, share: float, empty: tuple[np.ndarray, np.ndarray]) -> _Told:
+    """Mixed with a share of queries without a relevant document, where the measure is 0 and no label changes that."""
+    odds, (every, others) = np.log(share) - np.log1p(-share), empty
+    whole, without = _chance(odds + every - usual.every), _chance(odds + others - usual.others)[:, None]
+    lowest = np.eye(usual.likely.shape[1])[0]
+    return _Told(
+        (1 - whole) * usual.value,
+        (1 - without) * usual.effect,
+        _between(usual.likely, lowest, without),
+        np.logaddexp(np.log1p(-share) + usual.every, np.log(share) + every),
+        np.logaddexp(np.log1p(-share) + usual.others, np.log(share) + others),
+    )
+
+
+def _if_empty(classes: InClasses) -> tuple[np.ndarray, np.ndarray]:
+    """``every`` and ``others`` of `_Told` for queries without a relevant document: 0, or −∞ where a label denies it."""
+    labelled, m = np.flatnonzero(classes.known >= 0), len(classes.indptr) - 1
+    query = np.repeat(np.arange(m), np.diff(classes.indptr))[labelled]
+    relevant = classes.known[labelled] > 0
+    number = np.bincount(query, relevant, m)
+    return np.where(number > 0, -np.inf, 0.0), np.where(number[query] > relevant, -np.inf, 0.0)
+
+
 class _Mixed(NamedTuple):
-    """Queries with labels that are independent given a class, mixed with those of the class K [theory 21]."""
+    """Queries with labels that are independent given a class, or none relevant, mixed with the class K [theory 21]."""
 
     usual: _Told
     single: _Told
@@ -124,21 +150,21 @@ def _chance(logit: np.ndarray) -> np.ndarray:
 
 
 class Shares(NamedTuple):
-    """What labels say about the share of queries of the class K."""
+    """What labels say about the share of queries of a class."""
 
     best: float  # The most likely share
     fewest: float  # The ends of its interval
     most: float
-    log: float  # By how much the log of the likelihood is larger with the best share than without K
+    log: float  # By how much the log of the likelihood is larger with the best share than without the class
 
 
-def single_shares(advantage: np.ndarray) -> Shares:
-    """The share of queries of the class K.
+def class_shares(advantage: np.ndarray) -> Shares:
+    """The share of queries of a class.
 
-    Shapes: advantage float64[m], by how much the log of the likelihood of each query is larger in K.
+    Shapes: advantage float64[m], by how much the log of the likelihood of each query is larger in that class.
     """
-    usual, single = np.exp(-np.maximum(advantage, 0.0)), np.exp(np.minimum(advantage, 0.0))
-    log = np.array([np.log((1 - share) * usual + share * single).sum() for share in _SHARES])
+    usual, own = np.exp(-np.maximum(advantage, 0.0)), np.exp(np.minimum(advantage, 0.0))
+    log = np.array([np.log((1 - share) * usual + share * own).sum() for share in _SHARES])
     inside = _SHARES[log >= log.max() - _WITHIN]
     best = float(log.max() + np.maximum(advantage, 0.0).sum())
     return Shares(float(_SHARES[log.argmax()]), float(inside[0]), float(inside[-1]), best)
@@ -155,7 +181,7 @@ def surprises(
     used, label = _rankers_of(contrast), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
     rows, m = np.flatnonzero(label >= 0), len(pool.weight)
-    (fit, _, _, *counts), told = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    (fit, _, _, _, *counts), told = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
     values, parts = np.zeros((len(told), m)), np.zeros((2, len(chance)))
     found = [each.surprises(contrast[used]) for each in told]
     for number, each in enumerate(found):
@@ -183,31 +209,35 @@ def _trust(expected: float, correction: float, variance: float) -> float:
 def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, list[_Mixed]]:
     """What labels say about some rankers, and what they would say by other choices that they do not rule out.
 
-    The distances between the classes, and the share of K, are those that make the labels most likely. Tried are also
-    the distances before and after these, and the ends of the interval of the share. The first result has the smallest
-    `misfit` of all distances, 0 if it changes its sign, the best share, its distances, and by how much the change
-    counts to each other one. The misfit is infinite where K is surely a part of the queries: labels of few documents
-    do not tell those without a relevant document from those with one.
+    The distances between the classes, and the shares of K and of queries without a relevant document, are those that
+    make the labels most likely. Tried are also the distances before and after these, and the ends of the intervals of
+    both shares. The first result has the smallest `misfit` of all distances, 0 if it changes its sign, both shares, the
+    distances, and by how much the change counts to each other one. The misfit is infinite where K is surely a part of
+    the queries: labels of few documents do not tell those without a relevant document from those with one.
     """
     classes = _recalibrated(pool, mean, label, used)
-    kinds = [_kinds_of(replace(classes, spread=spread)) for spread in _SPREADS]
-    shares = [single_shares(single.every - usual.every) for usual, single in kinds]
-    likelihood = [
-        _log_likelihood(replace(classes, spread=spread)) + each.log
-        for spread, each in zip(_SPREADS, shares, strict=True)
-    ]
-    best = int(np.argmax(likelihood))
-    tried, counts = [(*kinds[best], share) for share in shares[best][:3]], [1.0, 1.0]
+    empty = _if_empty(classes)
+    found = [_by_shares(replace(classes, spread=spread), empty) for spread in _SPREADS]
+    best = int(np.argmax([each.likelihood for each in found]))
+    chosen = found[best]
+    tried = [(chosen.mixed, chosen.single, share) for share in chosen.of_single[:3]]
+    for share in (chosen.of_empty.fewest, chosen.of_empty.most):
+        mixed = _with_empty(chosen.usual, share, empty)
+        tried.append((mixed, chosen.single, class_shares(chosen.single.every - mixed.every).best))
+    counts = [1.0] * 4
     for near in (best - 1, best + 1):
-        if 0 <= near < len(kinds):
-            tried.append((*kinds[near], shares[near].best))
+        if 0 <= near < len(found):
+            tried.append((found[near].mixed, found[near].single, found[near].of_single.best))
             # Between two others, the drop in the likelihood tells how far from the best the labels allow to go.
-            drop = max(likelihood[best] - likelihood[near], _WITHIN) if best == 1 else _WITHIN
+            drop = max(chosen.likelihood - found[near].likelihood, _WITHIN) if best == 1 else _WITHIN
             counts.append(float(np.sqrt(_WITHIN / drop)))
-    share, spread = shares[best].best, _SPREADS[best]
-    fits = [misfit(replace(classes, spread=each), own.best) for each, own in zip(_SPREADS, shares, strict=True)]
-    mixed = shares[best].fewest > _FEW_SINGLE and shares[best].most < _NEARLY_ALL
-    fit = np.array([np.inf if mixed else np.clip(0.0, min(fits), max(fits)), share, spread, *counts])
+    fits = [
+        misfit(replace(classes, spread=spread), each.of_single.best, each.of_empty.best)
+        for spread, each in zip(_SPREADS, found, strict=True)
+    ]
+    sure = chosen.of_single.fewest > _FEW_SINGLE and chosen.of_single.most < _NEARLY_ALL
+    shares = chosen.of_single.best, chosen.of_empty.best
+    fit = np.array([np.inf if sure else np.clip(0.0, min(fits), max(fits)), *shares, _SPREADS[best], *counts])
     known = classes.known[classes.known >= 0]
     return fit, [_Mixed.of(usual, single, share, known) for usual, single, share in tried]
 
@@ -215,7 +245,43 @@ def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndar
 def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> InClasses:
     classes = in_classes(pool, mean, used)
     level = classes.level(label)
-    return classes.recalibrated(recalibration(classes, level, np.arange(len(pool.weight)) % FOLDS), level)
+    return classes.recalibrated(shift_by_labels(classes, level), level)
+
+
+def shift_by_labels(classes: InClasses, level: np.ndarray) -> np.ndarray:
+    """The `recalibration` by queries that seem to have a relevant document, float64[N, L].
+
+    Both are found in turn: each query counts by the probability that it is not one without a relevant document.
+    """
+    queries = len(classes.indptr) - 1
+    fold, counts = np.arange(queries) % FOLDS, np.ones(queries)
+    for _ in range(_TURNS):
+        shift = recalibration(classes, level, fold, counts)
+        now = classes.recalibrated(shift, level)
+        advantage = _if_empty(now)[0] - _log_likelihoods(now)
+        share = class_shares(advantage).best
+        counts = _chance(np.log1p(-share) - np.log(share) - advantage)
+    return shift
+
+
+class _ByShares(NamedTuple):
+    """What labels say with some distances between the classes, for the most likely shares of the other kinds."""
+
+    usual: _Told  # Independent given a class
+    mixed: _Told  # … or without a relevant document
+    single: _Told
+    of_empty: Shares
+    of_single: Shares
+    likelihood: float  # Its log
+
+
+def _by_shares(classes: InClasses, empty: tuple[np.ndarray, np.ndarray]) -> _ByShares:
+    usual, single = _kinds_of(classes)
+    of_empty = class_shares(empty[0] - usual.every)
+    mixed = _with_empty(usual, of_empty.best, empty)
+    of_single = class_shares(single.every - mixed.every)
+    likelihood = float(_log_likelihoods(classes).sum()) + of_empty.log + of_single.log
+    return _ByShares(usual, mixed, single, of_empty, of_single, likelihood)
 
 
 def _kinds_of(classes: InClasses) -> tuple[_Told, _Told]:
@@ -247,11 +313,12 @@ def moved_by_labels(
     """
     used, label = _rankers_of(contrasts[0]), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    (_, share, spread, *_), _ = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    (_, single, empty, spread, *_), _ = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    shares = single, empty
     now = replace(_recalibrated(pool, mean, label, used), spread=spread)
     level = now.level(np.arange(observed.shape[1]))
     moved = np.zeros((len(contrasts), len(chance), now.logits.shape[1] + 1))
-    before = _values(now, share, pool.query, chance, contrasts[:, used])
+    before = _values(now, shares, pool.query, chance, contrasts[:, used])
     differs = np.any([pool.differs(each) for each in contrasts], axis=0)
     wanted = np.zeros(moved.shape[1:], dtype=bool)
     for grade, tried in enumerate(others.T):
@@ -263,15 +330,18 @@ def moved_by_labels(
         inside = np.isin(pool.query, queries)
         part = replace(now, known=known).among(queries)
         places = np.searchsorted(queries, pool.query[inside])
-        values = _values(part, share, places, chance[inside], contrasts[:, used])
+        values = _values(part, shares, places, chance[inside], contrasts[:, used])
         moved[:, rows, levels] = values - before[:, queries]
     return moved[:, :, level]
 
 
-def _values(now: InClasses, share: float, query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
-    """f̂ of each contrast and query, float64[c, m]."""
+def _values(
+    now: InClasses, shares: tuple[float, float], query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray
+) -> np.ndarray:
+    """f̂ of each contrast and query, float64[c, m], with shares of K and of queries without a relevant document."""
     rows, m = np.flatnonzero(now.known >= 0), len(now.indptr) - 1
-    mixed = _Mixed.of(*_kinds_of(now), share, now.known[rows])
+    usual, single = _kinds_of(now)
+    mixed = _Mixed.of(_with_empty(usual, shares[1], _if_empty(now)), single, shares[0], now.known[rows])
     return np.stack([_corrected(mixed.surprises(each), query[rows], chance[rows], m) for each in contrasts])
 
 
@@ -290,20 +360,20 @@ def _labels(pool: RevealedPool, sample: TwoPhase, observed: np.ndarray) -> np.nd
     return pool.once(lambda: np.where(sample.drawn, observed.argmax(axis=1), -1), sample.drawn, observed)
 
 
-def _log_likelihood(classes: InClasses) -> float:
-    """That of which labels are above level 0; classes of several levels are placed too roughly to be compared."""
+def _log_likelihoods(classes: InClasses) -> np.ndarray:
+    """float64[m], of which labels are above level 0; classes of several levels are placed too roughly for more."""
     above, place = classes.known > 0, np.flatnonzero(classes.known >= 0)
     query = np.repeat(np.arange(len(classes.indptr) - 1), np.diff(classes.indptr))[place]
     sign, logit, side = np.where(above, 1.0, -1.0)[place], classes.logits[place, 0], classes.slope_covariate[place]
     (shifts,), (logs,) = classes.classes
     kinds = [np.logaddexp(0.0, -sign * (logit + common + slope * side)) for common, slope, *_ in shifts]
     every = np.stack(
-        [log - np.bincount(query, each, query.max(initial=0) + 1) for log, each in zip(logs, kinds, strict=True)]
+        [log - np.bincount(query, each, len(classes.indptr) - 1) for log, each in zip(logs, kinds, strict=True)]
     )
-    return float(np.logaddexp.reduce(every).sum())
+    return np.asarray(np.logaddexp.reduce(every))
 
 
-def misfit(classes: InClasses, share: float) -> float:
+def misfit(classes: InClasses, single: float, empty: float) -> float:
     """How far the spread of the numbers of labels above level 0 is from what their sum leads to expect.
 
     In standard deviations, with one added to the variance: ``Σ [(n − μ)² − m₂ − β (n − μ)]`` over the queries, with n
@@ -312,7 +382,8 @@ def misfit(classes: InClasses, share: float) -> float:
 
     Args:
         classes: The recalibrated pool with its labels.
-        share: That of queries of the class K.
+        single: The share of queries of the class K.
+        empty: The share of those without a relevant document, among the others.
     """
     labelled, m = classes.known >= 0, len(classes.indptr) - 1
     query, odds = np.repeat(np.arange(m), np.diff(classes.indptr)), np.exp(classes.logits[:, 0])
@@ -320,8 +391,10 @@ def misfit(classes: InClasses, share: float) -> float:
     (shifts,), (logs,) = classes.classes
     kinds = [_cumulants(_chance(logit + common + slope * side), of, m) for common, slope, *_ in shifts]
     shown = np.bincount(of, odds[labelled], m) / np.maximum(np.bincount(query, odds, m), np.finfo(float).tiny)
-    weight = np.r_[(1 - share) * np.exp(logs), share]
-    mean, second, third, fourth = np.moveaxis(np.stack([*kinds, _cumulants(shown, np.arange(m), m)]), 1, 0)
+    weight = np.r_[(1 - single) * (1 - empty) * np.exp(logs), (1 - single) * empty, single]
+    mean, second, third, fourth = np.moveaxis(
+        np.stack([*kinds, np.zeros((4, m)), _cumulants(shown, np.arange(m), m)]), 1, 0
+    )
     off, n = mean - weight @ mean, np.bincount(of, classes.known[labelled] > 0, m) - weight @ mean
     two, three = weight @ (second + off**2), weight @ (third + 3 * off * second + off**3)
     four = weight @ (fourth + 3 * second**2 + 4 * off * third + 6 * off**2 * second + off**4)
@@ -353,7 +426,7 @@ def _cumulants(chance: np.ndarray, query: np.ndarray, queries: int) -> np.ndarra
     return np.stack([np.bincount(query, part, queries) for part in each])
 
 
-def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray) -> np.ndarray:
+def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """By how much labels shift the logits of the queries in other folds, float64[N, L].
 
     A line in the covariates and the first logit, the same for all logits of a document, and a constant for each level.
@@ -363,7 +436,8 @@ def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray) -> np
     logits, top = classes.logits, classes.logits.shape[1]
     sides = np.column_stack([classes.covariates, standardised(logits[:, 0])])
     rows, shift = np.flatnonzero(level >= 0), np.zeros_like(logits)
-    fold = np.repeat(fold, np.diff(classes.indptr))
+    query = np.repeat(np.arange(len(fold)), np.diff(classes.indptr))
+    fold = fold[query]
     penalty = np.r_[_COMMON, np.full(sides.shape[1] - 1, _SLOPE), np.full(top - 1, _THRESHOLD)]
     above = (level[rows, None] >= np.arange(1, top + 1)).astype(float)
     for number in np.unique(fold):
@@ -371,7 +445,8 @@ def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray) -> np
         if not others.any():
             continue
         matrix = _by_level(sides[rows[others]], top)
-        line = _ridge(matrix, logits[rows[others]].ravel(), above[others].ravel(), penalty)
+        counts = np.repeat(weight[query[rows[others]]], top)
+        line = _ridge(matrix, logits[rows[others]].ravel(), above[others].ravel(), penalty, counts)
         here = fold == number
         shift[here] = (_by_level(sides[here], top) @ line).reshape(-1, top)
     return shift
@@ -382,19 +457,21 @@ def _by_level(sides: np.ndarray, top: int) -> np.ndarray:
     return np.hstack([np.repeat(sides, top, axis=0), np.tile(np.eye(top)[:, 1:], (len(sides), 1))])
 
 
-def _ridge(matrix: np.ndarray, offset: np.ndarray, above: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+def _ridge(
+    matrix: np.ndarray, offset: np.ndarray, above: np.ndarray, penalty: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
     """The coefficients of logistic regression with an offset, by Newton's steps; the loss falls until the last."""
     line = np.zeros(matrix.shape[1])
 
     def loss(line: np.ndarray) -> float:
         logit = offset + matrix @ line
-        return float((np.logaddexp(0.0, logit) - above * logit).sum() + 0.5 * penalty @ line**2)
+        return float(weight @ (np.logaddexp(0.0, logit) - above * logit) + 0.5 * penalty @ line**2)
 
     now = loss(line)
     for _ in range(_STEPS):
         chance = _chance(offset + matrix @ line)
-        slope = matrix.T @ (above - chance) - penalty * line
-        step = np.linalg.solve((matrix.T * (chance * (1 - chance))) @ matrix + np.diag(penalty), slope)
+        slope = matrix.T @ (weight * (above - chance)) - penalty * line
+        step = np.linalg.solve((matrix.T * (weight * chance * (1 - chance))) @ matrix + np.diag(penalty), slope)
         if np.abs(step).max() <= _CLOSE:
             return line + step
         shorter = (step / 2.0**halving for halving in range(_HALVINGS))

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from pt_active.inference.documents import cautious_variance, document_estimate
-from pt_active.inference.surprises import misfit, recalibration, single_shares, surprises
+from pt_active.inference.surprises import class_shares, misfit, recalibration, shift_by_labels, surprises
 from pt_active.relevance import _class_kernels as kernels
 from pt_active.relevance.classes import LENIENCY, SLOPE, TILT
 from pt_active.relevance.measures import parse_measure
@@ -174,6 +174,34 @@ def enumerated(pool, query, classes, level, single):
     return SimpleNamespace(value=value, effect=effect, likely=likely, every=joint(level).sum(), others=others)
 
 
+def without_relevant(usual, level):
+    """What the labels of a query say if no document is relevant, see `enumerated`."""
+    zero = {z: np.zeros_like(effect) for z, effect in usual.effect.items()}
+    lowest = {z: np.eye(len(each))[0] for z, each in usual.likely.items()}
+    others = {z: float((np.delete(level, z) <= 0).all()) for z in usual.others}
+    return SimpleNamespace(
+        value=0 * usual.value, effect=zero, likely=lowest, every=float((level <= 0).all()), others=others
+    )
+
+
+def with_empty(usual, share, level):
+    """Labels that are independent given a class, or with a probability all of level 0."""
+    empty = without_relevant(usual, level)
+
+    def mean(first, second, both):
+        weight = (1 - share) * both[0], share * both[1]
+        return (weight[0] * first + weight[1] * second) / sum(weight)
+
+    found = SimpleNamespace(every=(1 - share) * usual.every + share * empty.every)
+    found.value = mean(usual.value, empty.value, (usual.every, empty.every))
+    found.others = {z: (1 - share) * usual.others[z] + share * empty.others[z] for z in usual.others}
+    for name in ("effect", "likely"):
+        parts = getattr(usual, name), getattr(empty, name)
+        both = {z: (usual.others[z], empty.others[z]) for z in usual.others}
+        setattr(found, name, {z: mean(parts[0][z], parts[1][z], both[z]) for z in usual.others})
+    return found
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 def test_where_one_document_is_relevant_and_that_is_known_nothing_is_biased(measure):
     """The mean over all samples of independent draws, for each of its places and levels, whatever the model says."""
@@ -198,7 +226,7 @@ def test_where_one_document_is_relevant_and_that_is_known_nothing_is_biased(meas
 @pytest.mark.parametrize("contrast", [ALONE, DIFFERENCE], ids=["alone", "difference"])
 @pytest.mark.parametrize("judged", [[0, 2, 3, 5], [1, 4, 6], [1, 2, 4, 5, 6, 7], [3, 4, 5, 6, 7], list(range(8))])
 def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judged):
-    """With the distances between classes, and the share of known items, that make the labels most likely.
+    """With the distances between classes, and the shares of empty queries and known items, that are most likely.
 
     A part of the correction of a difference counts.
     """
@@ -206,7 +234,7 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
     found, used = told(surprises, pool, drawn, chance, contrast), np.flatnonzero(contrast)
     classes = drawing.in_classes(pool, BELIEFS, used)
     level = np.where(drawn, classes.level(LABEL), -1)
-    shift, part = recalibration(classes, level, np.arange(2)), replace(pool, ranks=pool.ranks[used])
+    shift, part = shift_by_labels(classes, level), replace(pool, ranks=pool.ranks[used])
 
     deviation, surprise, query_of = np.zeros(8), np.zeros(8), np.repeat([0, 1], 4)
 
@@ -228,23 +256,32 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
             values.append(value)
         return np.array(values)
 
+    def most_likely(first, second):
+        with np.errstate(divide="ignore"):
+            return class_shares(np.log([b.every / a.every for a, b in zip(first, second, strict=True)]))
+
     by_spread = []
     for spread in (1.0, 0.5, 0.0):
         now = classes.recalibrated(shift, level, spread)
-        kinds = [[enumerated(part, x, now, level, single) for single in (False, True)] for x in range(2)]
-        with np.errstate(divide="ignore"):
-            shares = single_shares(np.log([single.every / usual.every for usual, single in kinds]))
+        usual, single = ([enumerated(part, x, now, level, alone) for x in range(2)] for alone in (False, True))
+        of_empty = most_likely(usual, [without_relevant(each, level[4 * x :][:4]) for x, each in enumerate(usual)])
+        kinds_of = {}
+        for share in (of_empty.best, of_empty.fewest, of_empty.most):
+            mixed_in = [with_empty(each, share, level[4 * x :][:4]) for x, each in enumerate(usual)]
+            kinds_of[share] = list(zip(mixed_in, single, strict=True)), most_likely(mixed_in, single)
+        kinds, shares = kinds_of[of_empty.best]
         likelihood = sum(np.log((1 - shares.best) * a.every + shares.best * b.every) for a, b in kinds)
-        by_spread.append((likelihood, kinds, shares))
+        by_spread.append((likelihood, kinds, shares, [kinds_of[end] for end in of_empty[1:3]]))
     place = int(np.argmax([likelihood for likelihood, *_ in by_spread]))
-    likelihood_of_best, kinds, shares = by_spread[place]
+    likelihood_of_best, kinds, shares, ends = by_spread[place]
     best, spread = corrected(kinds, shares.best), deviation.copy()
     correction = np.bincount(query_of, (1 / chance - 1) * surprise)
     variance = (WEIGHT[query_of] ** 2 * (1 - chance) * (surprise / chance) ** 2).sum()
     off = (WEIGHT @ correction) ** 2 + 0.2 * (WEIGHT @ (best - correction)) ** 2
     left = (variance / (off + variance) if contrast is DIFFERENCE else 0.0) * correction
     expected = [corrected(kinds, share) for share in (shares.fewest, shares.most)]
-    for less, kinds, shares in (by_spread[other] for other in (place - 1, place + 1) if 0 <= other < 3):
+    expected += [corrected(kinds_of_end, of_end.best) for kinds_of_end, of_end in ends]
+    for less, kinds, shares, _ in (by_spread[other] for other in (place - 1, place + 1) if 0 <= other < 3):
         far = min(1.0, np.sqrt(1.92 / max(likelihood_of_best - less, 1e-9))) if place == 1 else 1.0
         expected.append(best + far * (corrected(kinds, shares.best) - best))
     np.testing.assert_allclose(found.value, best - left, atol=1e-7)
@@ -260,7 +297,7 @@ def test_shares_are_those_of_the_likelihood(advantage):
     with np.errstate(divide="ignore"):
         log = np.log((1 - fine)[:, None] + fine[:, None] * np.exp(advantage)).sum(axis=1)
     inside = fine[log >= log.max() - 1.92]
-    best, low, high, most = single_shares(np.array(advantage))
+    best, low, high, most = class_shares(np.array(advantage))
     assert (low, high) == (pytest.approx(inside[0], abs=0.005), pytest.approx(inside[-1], abs=0.005))
     assert low <= best <= high
     assert np.log(1 - best + best * np.exp(advantage)).sum() == pytest.approx(most, abs=1e-9)
@@ -280,19 +317,19 @@ def test_the_labels_of_other_queries_shift_logits_by_a_ridge_regression() -> Non
 
     def loss(line: np.ndarray) -> float:
         logit, above = (logits + shift(line))[others], level[others, None] >= [1, 2]
-        return (np.logaddexp(0, logit) - above * logit).sum() + 0.5 * penalty @ line**2
+        return count * (np.logaddexp(0, logit) - above * logit).sum() + 0.5 * penalty @ line**2
 
-    found = recalibration(classes, level, np.arange(2))
-    for query in range(2):
+    for query, weight in product(range(2), ([1.0, 1.0], [0.3, 0.8])):
+        found = recalibration(classes, level, np.arange(2), np.array(weight))
         here = np.arange(8) // 4 == query
-        others = ~here & (level >= 0)
+        others, count = ~here & (level >= 0), weight[1 - query]
         line = optimize.minimize(loss, np.zeros(len(penalty)), tol=1e-10).x
         np.testing.assert_allclose(found[here], shift(line)[here], atol=1e-4)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_the_misfit_is_studentised_by_the_moments_of_all_labels(share: float) -> None:
-    """Of three labels in each query: independent given a class, or that of one document drawn by its odds."""
+@pytest.mark.parametrize(("share", "empty"), [(0.0, 0.0), (0.3, 0.0), (0.2, 0.4)])
+def test_the_misfit_is_studentised_by_the_moments_of_all_labels(share: float, empty: float) -> None:
+    """Of three labels in each query: independent given a class, none relevant, or one document drawn by its odds."""
     pool = pool_of("AP")
     classes = drawing.in_classes(pool, BELIEFS)
     classes = replace(classes, known=np.where(np.arange(8) % 4 < 3, classes.level(LABEL), -1))
@@ -304,14 +341,16 @@ def test_the_misfit_is_studentised_by_the_moments_of_all_labels(share: float) ->
         usual = class_chances_of(classes, here, shifts)[:, np.arange(3), every].prod(axis=2)
         single = np.where(every.sum(axis=1) == 1, every @ odds[here], 0) / odds[start : start + 4].sum()
         single[0] = 1 - single.sum()
-        chance, number = (1 - share) * np.exp(logs) @ usual + share * single, every.sum(axis=1)
+        mixed, number = (1 - empty) * np.exp(logs) @ usual, every.sum(axis=1)
+        mixed[0] += empty
+        chance = (1 - share) * mixed + share * single
         off.append((classes.known[here] > 0).sum() - chance @ number)
         moments.append([chance @ (number - chance @ number) ** power for power in (2, 3, 4)])
     two, three, four = np.sum(moments, axis=0)
     slope = three / two
     variance = four - sum(each[0] ** 2 for each in moments) - slope * three
     expected = (np.square(off).sum() - two - slope * np.sum(off)) / np.sqrt(1 + variance)
-    assert misfit(classes, share) == pytest.approx(expected, rel=1e-9)
+    assert misfit(classes, share, empty) == pytest.approx(expected, rel=1e-9)
 
 
 def test_many_rankers_have_the_classes_of_all_and_differences_of_their_values():
@@ -427,3 +466,28 @@ def test_a_part_of_the_correction_has_less_error_than_all_of_it(noise, monkeypat
     saved = before**2 - off**2
     assert saved.mean() > 2 * saved.std() / np.sqrt(samples)
     assert (off <= 1.96 * error).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / samples)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP"])
+def test_queries_without_a_relevant_document_are_known_from_the_labels_of_others(measure):
+    """A third have none, which the model does not know. The bias is less than half of an error."""
+    rng, m, n, samples = np.random.default_rng(5), 120, 12, 40
+    beliefs = rng.dirichlet([3.0, 1.0, 1.0], m * n)
+    truth = np.eye(3)[(rng.random((m * n, 1)) > beliefs.cumsum(axis=1)[:, :-1]).sum(axis=1)]
+    truth[np.repeat(rng.random(m) < 1 / 3, n)] = np.eye(3)[0]
+    merit = beliefs @ np.arange(3) + rng.normal(size=m * n)
+    ranks = stats.rankdata(-merit.reshape(m, n), axis=1).reshape(1, -1).astype(np.int32)
+    form, key = revealed_form(parse_measure(measure, 2), 2), np.arange(m * n, dtype=np.uint64)
+    design = DocumentDesign("surprises", np.arange(m * n), np.ones(m), np.full(m * n, 0.2))
+    found = []
+    for seed in range(samples):
+        drawn = np.random.default_rng(seed).random(m * n) < 0.2
+        pool = RevealedPool(form, np.arange(0, m * n + 1, n), ranks, np.full(m, 1 / m), key)
+        sample = TwoPhase(design, np.ones(m), drawn, float(drawn.sum()))
+        said = document_estimate(pool, sample, beliefs, np.where(drawn[:, None], truth, beliefs), np.ones(1))
+        assert abs(said.misfit) < 3.5
+        found.append((said.value, said.standard_error))
+    value, error = np.array(found).T
+    off = value - pool.values(truth).mean(axis=0) @ np.ones(1)
+    assert abs(off.mean()) < 0.5 * error.mean()
+    assert (np.abs(off) <= 1.96 * error).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / samples)

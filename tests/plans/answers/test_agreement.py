@@ -1,6 +1,6 @@
 """Agreement of judges, and its price: equal to other packages, and to the variance of simulated judges."""
 
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -147,13 +147,17 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers,
     each.seen.kept.clear()
     with monkeypatch.context() as patched:
         label, used = surprises._labels(each.seen, each.sample, each.observed), surprises._rankers_of(contrast)
-        (_, _, spread, *_), _ = surprises._told(each.seen, each.expected, label, used)
+        (_, _, _, spread, *_), _ = surprises._told(each.seen, each.expected, label, used)
         patched.setattr(surprises, "_SPREADS", (spread,))
         patched.setattr(surprises, "_trust", lambda *arguments: 1.0)
-        for name in ("recalibration", "single_shares"):
-            first, held = getattr(surprises, name), {}
-            patched.setattr(surprises, name, lambda *a, f=first, h=held: h.setdefault(0, f(*a)))
+        level = surprises._recalibrated(each.seen, each.expected, label, used).known
+        shift, shares = surprises.shift_by_labels(surprises.in_classes(each.seen, each.expected, used), level), []
+        patched.setattr(surprises, "shift_by_labels", lambda *arguments: shift)
+        found_shares = surprises.class_shares
+        patched.setattr(surprises, "class_shares", lambda *a: shares.append(found_shares(*a)) or shares[-1])
         before = surprises.surprises(*about, each.observed, contrast).value
+        held = cycle(shares)
+        patched.setattr(surprises, "class_shares", lambda *arguments: next(held))
         for row, grade in product(np.flatnonzero(each.sample.drawn), range(3)):
             other = each.observed.copy()
             other[row] = each.seen.form.values[grade]
