@@ -286,8 +286,8 @@ class Plan(Kept[PlanTables]):
                 warning gives their number.
 
         Returns:
-            A plan in memory, for `estimate` and `compare`, not for `gate`; what is judged stays the same. A note of
-            the results says how much of a ranker rests on documents that the plan never asks for.
+            A plan in memory, not for `gate`; what is judged stays the same. In the table of `rank`, ``unasked`` is the
+            share of what the measure sees of each ranker that nobody is ever asked about.
 
         Raises:
             ValueError: If a name is taken, or a run is malformed or answers none of the queries.
