@@ -203,7 +203,7 @@ corrections: Bonferroni for others [test_estimators]
 leaderboard: claims from the least sure on [test_leaderboard]
     np.argsort(-pvalues[first, second], => np.argsort(pvalues[first, second],
 leaderboard: errors of twice the variance [test_leaderboard]
-    -centring @ variance @ centring / 2 => -centring @ variance @ centring
+    -centring @ of_pairs**2 @ centring / 2 => -centring @ of_pairs**2 @ centring
 leaderboard: the least difference to the best [test_leaderboard]
     largest = np.max([errors.of_pair(b, a) => largest = np.min([errors.of_pair(b, a)
 leaderboard: intervals of one side [test_leaderboard]
@@ -212,6 +212,16 @@ leaderboard: ranks from below [test_leaderboard]
     1 + better.sum(axis=0), len(better) - better.sum(axis=1) => 1 + better.sum(axis=1), len(better) - better.sum(axis=0)
 leaderboard: the winner's own likelihood [test_leaderboard]
     values[winner] - posterior[winner] @ grid => values[winner] - likelihood[winner] @ grid / likelihood[winner].sum()
+certificate: pairs that the judge ties count [inference/test_certificate]
+    sign[:, judge[:rank] > judge[rank]] => sign[:, judge[:rank] >= judge[rank]]
+certificate: estimates as they are [inference/test_certificate]
+    (variance * value + error * drawn) / root**2 + => value +
+certificate: errors of the judge are independent [inference/test_certificate]
+    own * error.mean() + common * error for => own * error.mean() + 0 * common * error for
+certificate: no judge is right [inference/test_certificate]
+    _ODDS = np.arange(8) / np.arange(8, 0, -1) => _ODDS = np.arange(3, 8) / np.arange(5, 0, -1)
+certificate: intervals of each family alone [inference/test_certificate]
+    [:, None]).max(axis=0) => [:, None])[0]
 Tukey: no root of 2 [test_significance]
     np.sqrt(2) * absolute_statistic( => absolute_statistic(
 Nadeau–Bengio: test sets of 1/K [test_crossval]

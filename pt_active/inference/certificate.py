@@ -4,7 +4,7 @@ Errors scramble the order of estimates θ̂, so that their τ with the judge's v
 drawn given θ̂: they scatter about a curve in the judge's values, ``θ = Xβ + u``, and ``θ̂ = θ + e`` with the known
 covariance C of errors (Fay and Herriot 1979). As runs that share documents also share what the judge gets wrong about
 them, u has the covariance ``σ² I + ω² C``. All σ and ω count that the estimates do not reject, 0 among them, so that
-intervals hold their level for judges that are right, too.
+intervals hold for judges that are right, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from pt_active.relevance.digits import rounded
 _SEED = 49
 _DRAWS = 1_000  # Leaderboards of people for each σ and ω
 _ODDS = np.arange(8) / np.arange(8, 0, -1)  # Those of the variances of u and of errors that are tried for σ² and ω²
-_REJECTED = 2.303  # The drop of the log-likelihood of two parameters that is reached with probability 0.1
 _RUNS_PER_COLUMN = 3  # Rankers for each column of the curve
 _ROUNDING = 1e-9  # Smaller variances, beside the largest, are rounding
 
@@ -58,13 +57,14 @@ def agreement_intervals(
     """
     if not of_pairs.any():
         return np.repeat(agreement(judge, estimates[None], top), 3, axis=1)
-    found = [agreement(judge, values, top) for values in _people(estimates, JointErrors.covariance(of_pairs), judge)]
+    drawn = _people(estimates, JointErrors.covariance(of_pairs), judge, alpha)
+    found = [agreement(judge, values, top) for values in drawn]
     low, high = np.quantile(found, [alpha / 2, 1 - alpha / 2], axis=2)
     return np.stack([found[0].mean(axis=1), low.min(axis=0), high.max(axis=0)], axis=1)
 
 
-def _people(estimates: np.ndarray, covariance: np.ndarray, judge: np.ndarray) -> Iterator[np.ndarray]:
-    """Draws of people's values, float64[R, k], for each σ and ω that is not rejected, the likeliest first."""
+def _people(estimates: np.ndarray, covariance: np.ndarray, judge: np.ndarray, alpha: float) -> Iterator[np.ndarray]:
+    """Draws of people's values, float64[R, k], for each σ and ω that is not rejected at α, the likeliest first."""
     number = len(judge)
     # In these r directions errors are independent. What all rankers have in common, the last one, is left out.
     error, basis = np.linalg.eigh(covariance + 2 * np.abs(covariance).sum() / number)
@@ -83,7 +83,7 @@ def _people(estimates: np.ndarray, covariance: np.ndarray, judge: np.ndarray) ->
         fits.append((np.log(root).sum() + np.log(size).sum() + left @ left / 2, variance, root, columns))
     fits.sort(key=lambda each: each[0])
     for loss, variance, root, columns in fits:
-        if loss <= fits[0][0] + _REJECTED:
+        if loss <= fits[0][0] - np.log(alpha):  # the test of two parameters by their likelihood
             drawn = root * ((value / root + noise[0]) @ columns @ columns.T)
             drawn = (variance * value + error * drawn) / root**2 + np.sqrt(variance * error) / root * noise[1]
             yield estimates.mean() + drawn @ basis.T

@@ -72,10 +72,6 @@ class Certificate(Printed):
         )
         return f"{said} with people's for {self.people.population}; {misses(self.guarantee, self.people.alpha)}"
 
-    def to_frame(self) -> pd.DataFrame:
-        """The ``runs``."""
-        return self.runs.copy()
-
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN becomes None."""
         names = ["headline", "figures", "runs", "families", "top", "half_width", "needed", "guarantee", "assumptions"]
@@ -88,7 +84,7 @@ class Certificate(Printed):
         facts = [("overlap", f"of the best {self.top}"), ("budget", f"{more} for τ ± {self.half_width:g}")]
         facts += [*self.people.basis.facts(of_many=True), ("holds", promised(self.guarantee, self.assumptions))]
         facts += [("note", self.people.note)] if self.people.note else []
-        return printed("\n\n".join([self.headline, *shown, ""]), facts)
+        return printed("\n\n".join([self.headline, *shown]) + "\n", facts)
 
 
 def certificate_of(
@@ -104,7 +100,8 @@ def certificate_of(
         raise ValueError("a certificate needs at least three rankers to which the judge gives different values")
     estimates, top = np.array([each.value for each in people.estimates]), min(max(len(names) // 3, 1), _MAX_TOP)
     pairs, of_pairs = people.pairs(), np.zeros((len(names), len(names)))
-    of_pairs[np.triu_indices(len(names), 1)] = pairs["standard_error"].where(pairs["pvalue"].notna(), 0.0)
+    error = pairs["standard_error"].where(pairs["pvalue"].notna()).replace(np.inf, np.nan)
+    of_pairs[np.triu_indices(len(names), 1)] = error.fillna(0.0)
     of_pairs += of_pairs.T
     figures = pd.DataFrame({"name": ["tau", "tau_ap", "overlap"]})
     figures[["value", "low", "high"]] = agreement_intervals(estimates, of_pairs, values, top, people.alpha)
@@ -115,7 +112,7 @@ def certificate_of(
     for name, each in (("judge_rank", values), ("rank", estimates)):
         runs[name] = (places(-each)[:, None] > places(-each)).sum(axis=1) + 1
     favoured = _favoured(runs, families, of_pairs, people.alpha)
-    if pairs["pvalue"].isna().mean() > _MAX_UNTESTED:
+    if error.isna().mean() > _MAX_UNTESTED:
         figures[["low", "high"]] = favoured[["low", "high"]] = np.nan
     needed = _needed(labelled, figures["high"][0] - figures["low"][0], 2 * positive("half_width", half_width))
     runs = runs.sort_values(["judge_rank", "name"], ignore_index=True)

@@ -44,7 +44,7 @@ def value_of(five, name, qrels):
 
 def test_the_values_are_those_of_the_judges_labels_and_of_the_plan(judged, llm, certificate, five):
     plan, qrels, _ = judged
-    runs, estimates = certificate.to_frame().set_index("name"), plan.estimate(qrels)
+    runs, estimates = certificate.runs.set_index("name"), plan.estimate(qrels)
     assert runs["judge"].to_dict() == pytest.approx({name: value_of(five, name, llm) for name in plan.rankers})
     assert runs["people"].to_dict() == {name: estimates[name].value for name in plan.rankers}
     for name, row in runs.iterrows():
@@ -136,6 +136,18 @@ def test_what_it_refuses(judged, llm, change, message):
         change["families"] = dict.fromkeys(plan.rankers, "one")
     with pytest.raises(ValueError, match=message):
         plan.certificate(qrels, judge, **change)
+
+
+@pytest.mark.parametrize(("level", "budget"), [("document", 40), ("query", 60), ("query", 30)])
+def test_five_queries_are_enough_or_said_to_be_too_few(five, judged, llm, level, budget):
+    few = five[five["qid"].isin(five["qid"].unique()[:5])]
+    plan = Plan.create(few, None, MEASURE, budget=budget, level=level, seed=1)
+    found = plan.certificate(plan.assessments[["qid", "docno"]].merge(judged[2]), llm)
+    figures, pairs = found.figures, found.people.pairs()
+    told = pairs["pvalue"].notna() & np.isfinite(pairs["standard_error"])
+    assert figures["low"].isna().all() == (told.mean() < 0.95)
+    assert ((figures["low"] <= figures["value"]) & (figures["value"] <= figures["high"]) | figures["low"].isna()).all()
+    assert ("no interval" in found.headline) == figures["low"].isna().all() == np.isnan(found.needed)
 
 
 def test_two_rankers_are_too_few(judged, llm, graded):
