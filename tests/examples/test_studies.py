@@ -35,6 +35,10 @@ STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
     "revealed_coverage": ("POOL --share 0.3 --repetitions 4 --evidence OUT", {}),
     "revealed_saving": ("--track TRACK --pairs 2 --share 0.2 --evidence OUT", {}),
     "tracks": ("TRACK --budgets 100 --repetitions 2 --evidence OUT", {}),
+    "certificate": (
+        "TRACK --repetitions 2 --evidence OUT",
+        {"BUDGETS": (100,), "JUDGES": {"UMBRELA": "umbrela-gpt-4.qrels"}, "every_third": lambda track: track},
+    ),
     "new_track": ("TRACK --differences 0.1 --runs 3 --evidence OUT", {}),
     "study": ("TRACK --pairs 2 --samples 2 --out OUT/x.png", {"BUDGETS": (50, 100), "MOST": 120}),
     "new_queries": (
