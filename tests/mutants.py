@@ -395,7 +395,11 @@ answers: alike is what the others to the item have [answers/test_comparison]
 answers: who agrees is surer [answers/test_comparison]
     alike * sure + (1 - alike) * vague => alike * vague + (1 - alike) * sure
 answers: scores of a judge steer items [answers/test_comparison]
-    **(ITEMS_BY_SCORES if judged else {})} => }
+    **(self._trusted[1] if known else {})} => }
+answers: a past answer's own system tells of it [answers/test_history]
+    others = _summed(past.item, rows.item, count) - _summed(*own, count) => others = _summed(past.item, rows.item, count)
+answers: doubt where the better system may be favoured [test_document_design]
+    np.where(step * terms.sum() > 0, mean - low, high - mean) => np.where(step * terms.sum() > 0, high - mean, mean - low)
 sharing: a judge who was seen lately has lost the documents [test_sharing]
     max(at, self.seen.get(name, 0.0)) => at
 records: of a judge the last row, whatever the time [test_records]
