@@ -19,8 +19,10 @@ from pt_active.answers.scales import ScoreScale
 from pt_active.answers.table import NAMES, SCORE, as_text, judge_columns, named_rows, numbers
 from pt_active.frames.checks import shown, some
 from pt_active.frames.sources import naming
+from pt_active.relevance.digits import rounded
 from pt_active.relevance.grades.fitting import fit_ordered_logit
-from pt_active.sampling.designs import DESIGNS
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import sampling_distribution
 
 LABEL = "label"
 """The column of people's scores; in a table with a row for each item, ``label_NAME`` of each past system."""
@@ -98,7 +100,7 @@ class History(NamedTuple):
         known = [each for each in variances if np.isfinite(each).all()]
         if not known:
             return None
-        answers, *items = np.log(np.maximum(known, np.finfo(float).tiny)).mean(axis=0)
+        answers, *items = rounded(np.log(np.maximum(known, np.finfo(float).tiny)).mean(axis=0))
         optimal = [each for each, how in zip(items, ITEM_DESIGNS, strict=True) if how["design"] == "optimal"]
         return bool(answers < min(optimal)), ITEM_DESIGNS[int(np.argmin(items))]
 
@@ -169,12 +171,9 @@ def _variances(rows: Answered, grades: np.ndarray, first: int, second: int) -> n
     size = np.sqrt(variance + variance.mean())
     answers = (error**2 / size).sum() * size.sum()
     apart, even = error[0] - error[1], np.full(n, 1 / n)
-    items = []
-    for how in ITEM_DESIGNS:
-        root = np.sqrt(DESIGNS[how["design"]][0].score(mean[0] - mean[1], variance.sum(axis=0), even))
-        q = (1 - how["defensive"]) * root / root.sum() + how["defensive"] * even
-        items.append(2 * ((apart - apart.mean()) ** 2 / q).sum())
-    return np.array([answers, *items])
+    about = Moments(mean.T, variance.T[:, :, None] * np.eye(2)), np.ones(n), even
+    designs = (sampling_distribution(how["design"], *about, how["defensive"]) for how in ITEM_DESIGNS)
+    return np.array([answers, *(2 * ((apart - apart.mean()) ** 2 / q).sum() for q in designs)])
 
 
 def _past_answers(source: pd.DataFrame | str | Path) -> pd.DataFrame:
