@@ -395,7 +395,7 @@ answers: alike is what the others to the item have [answers/test_comparison]
 answers: who agrees is surer [answers/test_comparison]
     alike * sure + (1 - alike) * vague => alike * vague + (1 - alike) * sure
 answers: scores of a judge steer items [answers/test_comparison]
-    **(self._trusted[1] if known else {})} => }
+    **(how if known else {})} => }
 answers: a past answer's own system tells of it [answers/test_history]
     others = _summed(past.item, rows.item, count) - _summed(*own, count) => others = _summed(past.item, rows.item, count)
 answers: doubt where the better system may be favoured [test_document_design]

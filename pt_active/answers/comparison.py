@@ -114,7 +114,7 @@ class Answers:
             budget: How many answers people can judge at most, or what they may cost if there is a column ``cost``.
             unit: What is drawn: ``"answer"``, or ``"item"`` with all its answers. If left out, items, since the answers
                 to one share its difficulty, which cancels in their difference; but answers of a single system, those
-                with several runs, which repeat each other, and preferences.
+                with several runs, which repeat each other, preferences, and those that a history tells enough of.
             seed: The seed of all random draws.
             **how: Further arguments of `Plan.create`.
 
@@ -131,12 +131,14 @@ class Answers:
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
         single = self.scale.prefers or self.runs > 1 or len(self.systems) == 1
-        chosen = unit or ("answer" if single or self._trusted[0] else "item")
+        by_bets, once = self._trusted
+        chosen = unit or ("answer" if single or by_bets is None else "item")
         if chosen not in UNITS:
             raise ValueError(f"a unit is an answer or an item, got {shown(unit)}")
         if chosen == "item":
             known = self.history is not None or self.table[self.judges].notna().to_numpy().any()
-            return {"level": "query", **(self._trusted[1] if known else {})}
+            how = once if by_bets is None or unit else by_bets
+            return {"level": "query", **(how if known else {})}
         # Those of a single system would be drawn at once, and could only be looked at when all are judged.
         return {"level": "document", **({"design": "successive"} if len(self.systems) == 1 else {})}
 
@@ -172,10 +174,10 @@ class Answers:
         return labels
 
     @cached_property
-    def _trusted(self) -> tuple[bool, dict[str, Any]]:
-        """Whether single answers are drawn, and how items are, where a history or judges say what to expect."""
+    def _trusted(self) -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
+        """As `History.trusted`, or the design of items by judges' scores."""
         found = None if self.history is None else self.history.trusted()
-        return found or (False, dict(ITEMS_BY_SCORES))
+        return found or (ITEMS_BY_SCORES, ITEMS_BY_SCORES)
 
     def _by_history(self, history: History, frame: pd.DataFrame, said: list[np.ndarray]) -> np.ndarray:
         """float64[N, G+1], what the history lets expect; times what judges say, if it does not have what they said."""

@@ -27,10 +27,14 @@ from pt_active.sampling.designs import sampling_distribution
 LABEL = "label"
 """The column of people's scores; in a table with a row for each item, ``label_NAME`` of each past system."""
 
+SHARES = (0.1, 0.2, 0.3, 0.5)
 ITEM_DESIGNS: list[dict[str, Any]] = [
-    {"design": design, "defensive": share} for design in ("optimal", "residual") for share in (0.1, 0.2, 0.3, 0.5)
+    {"design": design, "defensive": share} for design in ("optimal", "residual") for share in SHARES
 ]
 """The designs of items that cross-validation chooses from, with their shares of plain random sampling."""
+
+_LESS_PRECISE = 1.1
+"""How many times the variance of items, for the same number of labels, that of single answers may be."""
 
 _FOLDS = 5  # The most groups that past systems are split into for cross-validation
 _PRIOR = 2.0  # Number of answers that what is usual counts for, beside those to an item
@@ -84,12 +88,12 @@ class History(NamedTuple):
         item[item < 0], new = len(self.items), np.zeros(len(item), dtype=np.int64)
         return _predicted(self.past, Answered(item, new, new, _judged(answers[self.judges], self.scale)))
 
-    def trusted(self) -> tuple[bool, dict[str, Any]] | None:
-        """Whether to draw single answers, and which of `ITEM_DESIGNS` suits items.
+    def trusted(self) -> tuple[dict[str, Any] | None, dict[str, Any]] | None:
+        """Which of `ITEM_DESIGNS` suits bets, None if single answers suit them better, and which a single look.
 
         Past systems are predicted from those of other folds, and two of one fold are compared as if they were new. The
-        design of items with the least variance is chosen. Single answers are, if no `optimal` design of items has less:
-        bets on them then need about half the labels. None if there are too few past systems.
+        design with the least variance suits a single look. Bets need the draws of an `optimal` design, and about half
+        the labels where answers are drawn, which may thus be less precise. None if there are too few past systems.
         """
         systems = int(self.past.system.max())
         folds, variances = min(_FOLDS, systems // 2), []
@@ -101,8 +105,9 @@ class History(NamedTuple):
         if not known:
             return None
         answers, *items = rounded(np.log(np.maximum(known, np.finfo(float).tiny)).mean(axis=0))
-        optimal = [each for each, how in zip(items, ITEM_DESIGNS, strict=True) if how["design"] == "optimal"]
-        return bool(answers < min(optimal)), ITEM_DESIGNS[int(np.argmin(items))]
+        optimal = int(np.argmin(items[: len(SHARES)]))
+        by_answer = answers < items[optimal] + np.log(_LESS_PRECISE)
+        return None if by_answer else ITEM_DESIGNS[optimal], ITEM_DESIGNS[int(np.argmin(items))]
 
 
 def _judged(scores: pd.DataFrame, scale: ScoreScale) -> np.ndarray:

@@ -157,7 +157,7 @@ def test_cross_validation_chooses_what_is_drawn_and_how_far_the_model_is_trusted
     sharp = [truth ^ (rng.random(len(truth)) < 0.03) for truth in sharp]
     one, other = random[0].assign(truth=sharp[0]), random[1].assign(label=sharp[1])
     assert answered(other, one)[0].drawn() == {"level": "document"}
-    assert answered(history, table)[0].drawn() == {"level": "query", "design": "residual", "defensive": 0.1}
+    assert answered(history, table)[0].drawn("item") == {"level": "query", "design": "residual", "defensive": 0.1}
     nothing = answered(history.assign(label=rng.integers(2, size=len(history))), table)[0].drawn()
     assert nothing["level"] == "query"
     few = history[history["system"].isin(["past 0", "past 1", "past 2"])]
