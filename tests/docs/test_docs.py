@@ -239,7 +239,7 @@ def test_the_road_of_a_label_ends_in_the_intervals_of_its_plan():
 
 
 def test_what_is_offered_upstream_says_what_its_experiment_says():
-    """With one baseline the p-values of an experiment, and the interval that ends where a t test's p-value is one minus its level."""
+    """P-values are those of an experiment with one baseline; an interval ends where a t test rejects."""
     names = {"stats": stats, "multipletests": multipletests}
     for block in BLOCKS[1:]:
         exec(block, names)

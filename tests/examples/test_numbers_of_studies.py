@@ -9,7 +9,7 @@ from populations import POPULATIONS, plain
 from samples import by_t
 from scipy import stats
 
-from pt_active import Plan
+from pt_active import Plan, Runs
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.replay import Population
 from pt_active.plans.answers.labelled import Contrast
@@ -17,6 +17,7 @@ from pt_active.plans.answers.sequence import sequence_of
 from pt_active.relevance.moments import Moments
 from pt_active.risk import Audit
 from pt_active.sampling.sample import Sample
+from pt_active.studies.simulate import labelled_population
 
 SCORES = Path(__file__).parents[3] / "shared" / "data" / "answers" / "gpqa_diamond_scores.csv"
 
@@ -177,3 +178,53 @@ def test_every_way_to_use_an_llm_judge_is_near_the_truth_on_average(script, demo
             assert np.ptp(error) == 0
         else:
             assert abs(error.mean()) < 4 * error.std() / np.sqrt(60), name
+
+
+def test_the_units_of_the_bench_have_the_mean_that_all_methods_estimate(script, demo, grades):
+    """By DCG, documents and whole queries add up to one number, as they do in what the model expects."""
+    frame = (Runs(**demo.runs) >> grades)(demo.topics.head(12))
+    labelled = frame.merge(demo.judge(frame[["qid", "docno"]]), on=["qid", "docno"])
+    for rankers in (["candidate"], ["candidate", "production"]):
+        population, bench = labelled_population(labelled, "DCG@5", rankers=rankers), script("bench")
+        queries, documents = bench.queries_of(population), bench.documents_of(population)
+        assert queries.value.mean() == pytest.approx(population.truth)
+        assert documents.value.mean() == pytest.approx(population.truth)
+        assert documents.expected.mean() == pytest.approx(queries.expected.mean())
+        assert (documents.spread**2).sum() / len(documents.spread) ** 2 == pytest.approx(
+            (queries.spread**2).sum() / len(queries.spread) ** 2
+        )
+
+
+@pytest.mark.parametrize("name", ["paired t", "PPI++", "GLIDE, active", "fewhumans, active", "svy, PPS and GREG"])
+def test_a_rival_of_the_bench_is_right_on_average_and_knows_its_error(script, name):
+    """Over 60 samples, within four standard errors; its intervals cover at least .8 of them."""
+    rivals, rng = script("rivals"), np.random.default_rng(4)
+    if name not in rivals.installed()[0]:
+        pytest.skip("its package is not installed")
+    spread = rng.gamma(2.0, size=400)
+    expected = rng.normal(size=400)
+    units = rivals.Units(expected + spread * rng.normal(size=400), expected, np.where(spread > 0.3, spread, 0.0), 2.0)
+    units.value[units.spread == 0] = expected[units.spread == 0]
+    method = rivals.METHODS[name][1]
+    found = np.array([method(units, 160, np.random.default_rng(seed)) for seed in range(60)])
+    value, low, high = found.T
+    truth = units.value.mean()
+    assert value.mean() == pytest.approx(truth, abs=4 * value.std() / np.sqrt(60))
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.8
+
+
+def test_a_looking_rival_of_the_bench_stops_when_its_sequence_leaves_zero(script):
+    pytest.importorskip("fewhumans")
+    looks = script("bench").by_confidence_sequence
+    assert looks(np.zeros(50)) == {"labels": 100, "verdict": None}
+    assert looks(-np.ones(50))["verdict"] == "b"
+
+
+def test_cells_that_a_rival_wins_stand_first_in_the_bench(script):
+    rows = [
+        {"data": data, "measure": "AP", "task": "one ranker", "method": method}
+        for data, methods in {"x": ("pt_active", "pool"), "y": ("pool", "pt_active")}.items()
+        for method in methods
+    ]
+    table = script("bench").rivals_first(rows)
+    assert (table["data"] + table["method"]).tolist() == ["ypool", "ypt_active", "xpt_active", "xpool"]

@@ -17,6 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL_FIGURES = {"figures.STEPS": 3, "RATIOS": (2.0,), "SHARES": (1.0,)}
 DCG_ALONE = {"MEASURES": ("DCG@10",)}
 STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "bench": ("POOL --repetitions 3 --evidence OUT", {}),
     "document_league": ("POOL --quick --csv OUT/x.csv --evidence OUT", DCG_ALONE),
     "simulator": (
         "--repetitions 6 --evidence OUT",
