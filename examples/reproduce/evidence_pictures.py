@@ -25,9 +25,6 @@ OURS, QUERIES, OTHERS, WRONG = "#0072B2", "#009E73", "#7F7F7F", "#D55E00"
 
 COLOURS_OF_A_PICTURE = 64
 
-DEEP = ("surprises", "ratio"), ("surprises-ndcg", "ratio")
-"""The tables of AP and nDCG, with the column of label-equivalents."""
-
 
 def numbers(name: str, *columns: str) -> pd.DataFrame:
     """A table of the evidence with some columns as numbers; what is no number is NaN."""
@@ -58,38 +55,16 @@ def verdict() -> Figure:
 
 
 def precision() -> Figure:
-    """Label-equivalents of methods in all cells, and errors of the scores of a track."""
-    queries = numbers("queries-league", "PPI++", "default").query("part == 'Grade model: fitted'")
-    documents, ap, ndcg = (numbers(*of) for of in (("documents-league", "documents"), *DEEP))
-    usual = np.where(ndcg["data"] == "dl21", "surprises", "depth")  # the only deep pools are those of dl21
-    any_measure = pd.concat([ap[ap["way"] == "surprises"], ndcg[ndcg["way"] == usual]])
-    rows = {
-        "random queries, t test": ([1.0], OTHERS),
-        "random queries, PPI++": (queries["PPI++"], OTHERS),
-        "pt_active, whole queries": (queries["default"], QUERIES),
-        "pt_active, documents: nDCG, AP": (any_measure["ratio"], OURS),
-        "pt_active, documents: DCG, ERR": (documents["documents"], OURS),
-    }
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.4), width_ratios=(3, 2), layout="constrained")
-    strips(left, rows)
-    for place, (values, _) in enumerate(rows.values()):
-        left.plot(np.exp(np.log(values).mean()), place, "|", color="black", markersize=16, markeredgewidth=2)
-    left.set(xscale="log", xlabel="random labels that one label is worth; bar: geometric mean")
-    plain(left.xaxis)
-    track = numbers("tracks", "judgments", "RMSE").query("measure == 'nDCG@10'")
-    for way, label, colour, style in (
-        ("documents", "pt_active, documents", OURS, "o-"),
-        ("infNDCG", "infNDCG", OTHERS, "^--"),
-        ("depth", "pool of small depth", WRONG, "s:"),
-        ("move to front", "move to front", WRONG, "v:"),
-    ):
-        group = track[track["way"] == way]
-        right.plot(group["judgments"], group["RMSE"], style, color=colour, label=label, markersize=5)
-    right.set(xscale="log", yscale="log", xlabel="judgments for a track of 63 runs", ylabel="RMSE of a run's nDCG@10")
-    right.set(xticks=(500, 1000, 2000), yticks=(0.01, 0.02, 0.05, 0.1, 0.2))
-    plain(right.xaxis)
-    plain(right.yaxis)
-    right.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    """What one label of each method of the bench is worth."""
+    table = numbers("bench", "worth").dropna(subset="worth")
+    middle = table.groupby("method")["worth"].median().sort_values(ascending=False)
+    figure, axes = plt.subplots(figsize=(9, 3.6), layout="constrained")
+    worth = {name: table.loc[table["method"] == name, "worth"] for name in middle.index}
+    strips(axes, {name: (values, OURS if name == "pt_active" else OTHERS) for name, values in worth.items()})
+    axes.plot(middle, range(len(middle)), "|", color="black", markersize=16, markeredgewidth=2)
+    axes.axvline(1.0, color="black", linewidth=1)
+    axes.set(xscale="log", xlabel="random labels that one label is worth; a dot is a cell, the bar is the median")
+    plain(axes.xaxis)
     return figure
 
 
