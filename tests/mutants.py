@@ -465,6 +465,8 @@ surprises: all of the correction counts [test_surprises]
     off / (off + variance) if variance > 0 else 1.0 => 1.0
 surprises: only what surprises show is missed of a difference [test_surprises]
     off = correction**2 + _MISSED * expected**2 => off = correction**2
+surprises: a part of the correction varies like all of it [test_surprises]
+    (1 + found.trust) / 2 * drawn_alone => drawn_alone
 surprises: what is left out of the correction is no doubt [test_surprises]
     value + np.average(left, weights=pool.weight) => value
 surprises: odds of the class K without those of others [test_surprises]

@@ -125,12 +125,14 @@ def _by_depth(
 def _by_surprises(
     pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """``f̂ − M``, see `surprises`, and the variance of independent draws, ``Σ (1 − π) (δ/π)²`` [theory 20].
+    """``f̂ − M``, see `surprises`, and its variance, ``(1 + λ)/2`` of that of independent draws [theory 20].
 
-    That is the variance for ``λ = 1``. What a smaller λ leaves out of the correction is one of the doubts.
+    Those have ``W = Σ (1 − π) (δ/π)²``, and ``λW`` is the squared error that is expected of a part of the correction if
+    it is known which is best. What that leaves out is one of the doubts.
     """
     found, m = surprises(pool, sample, mean, observed, contrast), len(pool.weight)
-    variance = np.bincount(pool.query, (1 - found.chance) * (found.surprise / found.chance) ** 2, m)
+    drawn_alone = np.bincount(pool.query, (1 - found.chance) * (found.surprise / found.chance) ** 2, m)
+    variance = (1 + found.trust) / 2 * drawn_alone
     counts = 1 + found.trust * (1 / found.chance - 1)
     terms = counts * found.surprise
     # Both measures lie between 0 and 1.

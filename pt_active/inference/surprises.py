@@ -56,9 +56,9 @@ _STEPS, _HALVINGS, _CLOSE = 25, 10, 1e-6
 class Surprises(NamedTuple):
     """What labels say about each query.
 
-    The mean of f̂ is ``M + λD``: M is what the labels lead to expect, and D the correction by their surprises, with the
-    variance V̂. If M is off by b, the mean squared error ``λ²V̂ + (1 − λ)²b²`` is least for ``λ = b²/(b² + V̂)``. What
-    surprises show of b², and what a model is taken to miss of a difference, is ``D² + 0.2 M²``. For one ranker λ is 1,
+    The mean of f̂ is ``E + λC``: E is what the labels lead to expect, and C the correction by their surprises, with the
+    variance W. If E is off by b, the mean squared error ``λ²W + (1 − λ)²b²`` is least for ``λ = b²/(b² + W)``. What
+    surprises show of b², and what a model is taken to miss of a difference, is ``C² + 0.2 E²``. For one ranker λ is 1,
     and for contrasts of many rankers, whose differences are those of their values.
     """
 
@@ -201,7 +201,7 @@ def surprises(
 
 
 def _trust(expected: float, correction: float, variance: float) -> float:
-    """λ for M, D and V̂, see `Surprises`."""
+    """λ for E, C and W, see `Surprises`."""
     off = correction**2 + _MISSED * expected**2
     return off / (off + variance) if variance > 0 else 1.0
 

@@ -288,6 +288,10 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
     np.testing.assert_allclose(found.spread, spread, atol=1e-7)
     np.testing.assert_allclose(found.others[:-1], np.array(expected) - left, atol=1e-7)
     np.testing.assert_allclose(found.value - found.others[-1], -WEIGHT @ left, atol=1e-7)
+    estimate, share = told(document_estimate, pool, drawn, chance, contrast), 1.0
+    if contrast is DIFFERENCE and variance > 0:
+        share = (1 + off / (off + variance)) / 2
+    assert estimate.first + estimate.second == pytest.approx(share * variance, abs=1e-7)
 
 
 @pytest.mark.parametrize("advantage", [[0.3, -np.inf, 1.2, 0.4], [0.5, 2.0], [-3.0] * 40, [-np.inf] * 3, [0.0] * 5])
