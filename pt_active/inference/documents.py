@@ -174,7 +174,8 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9]."""
     design, mean = sample.design, variables.mean
     if isinstance(pool, RevealedPool) and design.drawing == SURPRISES:
-        return cautious_error(pool, mean, design.chance(pool.query), contrast, REVEALED_VARIANCE)
+        chance = pool.once(lambda: design.chance(pool.query), design.opening, design.inclusion)
+        return cautious_error(pool, mean, chance, contrast, REVEALED_VARIANCE)
     if isinstance(pool, RevealedPool):
         (square,) = pool.squares(design.order, mean, contrast[None])
         gain = pool.cautious(design.order, square, pool.differs(contrast), REVEALED_VARIANCE)

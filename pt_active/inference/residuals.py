@@ -131,12 +131,13 @@ def _by_surprises(
     it is known which is best. What that leaves out is one of the doubts.
     """
     found, m = surprises(pool, sample, mean, observed, contrast), len(pool.weight)
-    drawn_alone = np.bincount(pool.query, (1 - found.chance) * (found.surprise / found.chance) ** 2, m)
-    variance = (1 + found.trust) / 2 * drawn_alone
+    rows, terms = np.flatnonzero(sample.drawn), np.zeros(len(found.surprise))
+    query, chance, surprise = pool.query[rows], found.chance[rows], found.surprise[rows]
     counts = 1 + found.trust * (1 / found.chance - 1)
-    terms = counts * found.surprise
+    terms[rows] = counts[rows] * surprise
+    variance = (1 + found.trust) / 2 * np.bincount(query, (1 - chance) * (surprise / chance) ** 2, m)
     # Both measures lie between 0 and 1.
-    size = np.abs(contrast).sum() + np.bincount(pool.query, np.abs(terms), m)
+    size = np.abs(contrast).sum() + np.bincount(query, np.abs(terms[rows]), m)
     step, influence = found.value - pool.values(mean) @ contrast, found.spread * counts
     return QueryResiduals(step, variance, influence, size, terms, found.value - found.others, found.misfit)
 

@@ -86,11 +86,6 @@ class _Told(NamedTuple):
         shapes = (rankers, queries), (rankers, labels, levels), (labels, levels), (queries,), (labels,)
         return cls(*(np.zeros(shape) for shape in shapes))
 
-    def of(self, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``value`` and ``effect`` of a contrast of the rankers, float64[k]."""
-        used = np.flatnonzero(contrast)
-        return contrast[used] @ self.value[used], np.tensordot(contrast[used], self.effect[used], 1)
-
 
 def _with_empty(usual: _Told, share: float, empty: tuple[np.ndarray, np.ndarray]) -> _Told:
     """Mixed with a share of queries without a relevant document, where the measure is 0 and no label changes that."""
@@ -116,29 +111,40 @@ def _if_empty(classes: InClasses) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Mixed(NamedTuple):
-    """Queries with labels that are independent given a class, or none relevant, mixed with the class K [theory 21]."""
+    """What labels say about rankers, in queries of all kinds: the class K is mixed with the others [theory 21]."""
 
-    usual: _Told
-    single: _Told
-    every: np.ndarray  # float64[m], how probable K is in each query, given all its labels
-    others: np.ndarray  # float64[n, 1], … and given all but each
+    value: np.ndarray  # float64[k, m], as in `_Told`
+    effect: np.ndarray  # float64[k, n, L+1], as in `_Told`
     likely: np.ndarray  # float64[n, L+1], as in `_Told`
-    level: np.ndarray  # int64[n], the labels
+    surprise: np.ndarray  # float64[k, n], how far each label moved the expectation from what the others led to expect
 
     @classmethod
     def of(cls, usual: _Told, single: _Told, share: float, level: np.ndarray) -> _Mixed:
-        """With a share of K in (0, 1)."""
+        """With a share of K in (0, 1) and the labels, int64[n]."""
         odds = np.log(share) - np.log1p(-share)
-        every = _chance(odds + single.every - usual.every)
-        others = _chance(odds + single.others - usual.others)[:, None]
-        return cls(usual, single, every, others, _between(usual.likely, single.likely, others), level)
+        every = _chance(odds + single.every - usual.every)  # how probable K is in each query, given all its labels
+        others = _chance(odds + single.others - usual.others)[:, None]  # … and given all but each
+        likely = _between(usual.likely, single.likely, others)
+        effect = _between(usual.effect, single.effect, others)
+        surprise = effect[:, np.arange(len(level)), level] - (likely * effect).sum(axis=2)
+        return cls(_between(usual.value, single.value, every), effect, likely, surprise)
 
-    def surprises(self, contrast: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The expectations of a contrast, its surprises, and the standard deviations that were expected of these."""
-        value, effect = map(_between, self.usual.of(contrast), self.single.of(contrast), (self.every, self.others))
-        mean, square = (self.likely * effect).sum(axis=1), (self.likely * effect**2).sum(axis=1)
-        surprise = effect[np.arange(len(effect)), self.level] - mean
-        return value, surprise, np.sqrt(np.maximum(square - mean**2, 0.0))
+    def corrected(self, query: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        """f̂ of each ranker and query, float64[k, m]; of the labels int64[n], their queries, and float64[n], π."""
+        added, m = (1 / chance - 1) * self.surprise, self.value.shape[1]
+        return self.value + [np.bincount(query, each, m) for each in added]
+
+
+class _Heard(NamedTuple):
+    """What the labels of a sample say about rankers, from one pass for all of them."""
+
+    fit: np.ndarray  # The first result of `_told`
+    chance: np.ndarray  # float64[N], as in `Surprises`
+    expected: np.ndarray  # float64[k, m], what the labels lead to expect, by the best choice
+    values: np.ndarray  # float64[5 or 6, k, m], f̂, and after the first row by other choices
+    surprise: np.ndarray  # float64[k, n], as in `_Mixed`, by the best choice
+    effect: np.ndarray  # float64[k, n, L+1]
+    likely: np.ndarray  # float64[n, L+1]
 
 
 def _between(usual: np.ndarray, single: np.ndarray, chance: np.ndarray | float) -> np.ndarray:
@@ -179,31 +185,41 @@ def surprises(
     that the differences of many rankers are those of their values.
     """
     used, label = _rankers_of(contrast), _labels(pool, sample, observed)
-    chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    rows, m = np.flatnonzero(label >= 0), len(pool.weight)
-    (fit, _, _, _, *counts), told = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
-    values, parts = np.zeros((len(told), m)), np.zeros((2, len(chance)))
-    found = [each.surprises(contrast[used]) for each in told]
-    for number, each in enumerate(found):
-        values[number] = _corrected(each, pool.query[rows], chance[rows], m)
-    values[1:] = _between(values[0], values[1:], np.array(counts)[:, None])
-    expected, parts[0][rows], parts[1][rows] = found[0]
-    surprise, spread = parts
-    trust = 1.0
+    heard, rows = _heard(pool, sample, mean, label, used), np.flatnonzero(label >= 0)
+    place = np.flatnonzero(contrast[used])
+    weights, surprise, spread = contrast[used][place], np.zeros(len(label)), np.zeros(len(label))
+    values, effect = weights @ heard.values[:, place], np.tensordot(weights, heard.effect[place], 1)
+    mean_effect, square = (heard.likely * effect).sum(axis=1), (heard.likely * effect**2).sum(axis=1)
+    surprise[rows] = weights @ heard.surprise[place]
+    spread[rows] = np.sqrt(np.maximum(square - mean_effect**2, 0.0))
+    correction, trust = values[0] - weights @ heard.expected[place], 1.0
     if len(contrast) <= OWN_CLASSES and contrast.sum() == 0:
-        terms = pool.weight[pool.query] * surprise / chance
-        variance = float(((1 - chance) * terms**2).sum())
-        trust = _trust(float(pool.weight @ expected), float(pool.weight @ (values[0] - expected)), variance)
-    left = (1 - trust) * (values[0] - expected)
+        terms = pool.weight[pool.query] * surprise / heard.chance
+        variance = float(((1 - heard.chance) * terms**2).sum())
+        trust = _trust(float(pool.weight @ (values[0] - correction)), float(pool.weight @ correction), variance)
+    left = (1 - trust) * correction
     value = values[0] - left
     others = np.vstack([values[1:] - left, value + np.average(left, weights=pool.weight)])
-    return Surprises(value, others, trust, surprise, spread, chance, float(fit))
+    return Surprises(value, others, trust, surprise, spread, heard.chance, float(heard.fit[0]))
 
 
 def _trust(expected: float, correction: float, variance: float) -> float:
     """λ for E, C and W, see `Surprises`."""
     off = correction**2 + _MISSED * expected**2
     return off / (off + variance) if variance > 0 else 1.0
+
+
+def _heard(pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> _Heard:
+    """What the labels of a sample say about some rankers, computed once for all their contrasts."""
+
+    def heard() -> _Heard:
+        chance, rows = np.where(sample.drawn, sample.design.inclusion, 1.0), np.flatnonzero(label >= 0)
+        fit, (best, *others) = _told(pool, mean, label, used)
+        first, *rest = (each.corrected(pool.query[rows], chance[rows]) for each in (best, *others))
+        values = [first, *(_between(first, each, count) for each, count in zip(rest, fit[4:], strict=True))]
+        return _Heard(fit, chance, best.value, np.stack(values), best.surprise, best.effect, best.likely)
+
+    return pool.once(heard, mean, label, used, sample.drawn, sample.design.inclusion)
 
 
 def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, list[_Mixed]]:
@@ -313,7 +329,7 @@ def moved_by_labels(
     """
     used, label = _rankers_of(contrasts[0]), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    (_, single, empty, spread, *_), _ = pool.once(lambda: _told(pool, mean, label, used), mean, label, used)
+    _, single, empty, spread, *_ = _heard(pool, sample, mean, label, used).fit
     shares = single, empty
     now = replace(_recalibrated(pool, mean, label, used), spread=spread)
     level = now.level(np.arange(observed.shape[1]))
@@ -339,16 +355,10 @@ def _values(
     now: InClasses, shares: tuple[float, float], query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray
 ) -> np.ndarray:
     """f̂ of each contrast and query, float64[c, m], with shares of K and of queries without a relevant document."""
-    rows, m = np.flatnonzero(now.known >= 0), len(now.indptr) - 1
+    rows = np.flatnonzero(now.known >= 0)
     usual, single = _kinds_of(now)
     mixed = _Mixed.of(_with_empty(usual, shares[1], _if_empty(now)), single, shares[0], now.known[rows])
-    return np.stack([_corrected(mixed.surprises(each), query[rows], chance[rows], m) for each in contrasts])
-
-
-def _corrected(told: tuple[np.ndarray, ...], query: np.ndarray, chance: np.ndarray, queries: int) -> np.ndarray:
-    """f̂ of each query, float64[m], from the results of `_Mixed.surprises`."""
-    value, surprise, _ = told
-    return np.asarray(value + np.bincount(query, (1 / chance - 1) * surprise, queries))
+    return np.asarray(contrasts @ mixed.corrected(query[rows], chance[rows]))
 
 
 def _rankers_of(contrast: np.ndarray) -> np.ndarray:

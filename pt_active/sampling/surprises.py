@@ -68,15 +68,16 @@ def cautious_error(
 
     All contrasts need one pass over the labels. Shapes: grades float64[N, G+1], chance float64[N].
     """
-    products = pool.once(lambda: _products(pool, grades, [chance])[0], grades, chance)
+    products, (left,) = pool.once(lambda: _products(pool, grades, [chance])[0], grades, chance)
     error, average = contrast @ products @ contrast
-    return float(error + _left(pool, chance).sum() * _added(average, defensive))
+    return float(error + left * _added(average, defensive))
 
 
 def foresee_cautious_errors(pool: RevealedPool, grades: np.ndarray, chances: Sequence[np.ndarray]) -> None:
     """Compute in one pass over the labels, and keep, what `cautious_error` needs for several chances, float64[N]."""
-    for chance, products in zip(chances, _products(pool, grades, chances), strict=True):
-        pool.once(partial(np.asarray, products), grades, chance)
+    together = pool.once(lambda: _products(pool, grades, chances), grades, np.stack(chances))
+    for chance, products in zip(chances, together, strict=True):
+        pool.once(partial(tuple, products), grades, chance)
 
 
 def _left(pool: RevealedPool, chance: np.ndarray) -> np.ndarray:
@@ -85,13 +86,18 @@ def _left(pool: RevealedPool, chance: np.ndarray) -> np.ndarray:
     return np.divide(weight, chance, out=np.zeros(len(chance)), where=chance > 0) - weight
 
 
-def _products(pool: RevealedPool, grades: np.ndarray, chances: Sequence[np.ndarray]) -> np.ndarray:
-    """float64[c, 2, k, k], ``Σ p² (1/π − 1) E h hᵀ`` over all documents, and their average of ``E h hᵀ``."""
+def _products(pool: RevealedPool, grades: np.ndarray, chances: Sequence[np.ndarray]) -> list[tuple[np.ndarray, ...]]:
+    """What all documents make of each chance.
+
+    That is ``Σ p² (1/π − 1) E h hᵀ`` and the average of ``E h hᵀ``, float64[2, k, k], and ``Σ p² (1/π − 1)``,
+    float64[1].
+    """
     number, k = len(pool.query), len(pool.ranks)
-    average = np.full(number, 1 / max(number, 1))
-    shares = np.stack([each for chance in chances for each in (_left(pool, chance), average)])
-    _, products = label_effects(pool, grades, np.zeros((0, k, k)), shares)
-    return products.reshape(len(chances), 2, k, k)
+    left = np.array([_left(pool, chance) for chance in chances])
+    shares = np.vstack([left, np.full(number, 1 / max(number, 1))])
+    _, (*products, average) = label_effects(pool, grades, np.zeros((0, k, k)), shares)
+    totals = left.sum(axis=1, keepdims=True)
+    return [(np.stack([each, average]), total) for each, total in zip(products, totals, strict=True)]
 
 
 def surprise_sizes(

@@ -28,6 +28,7 @@ from pt_active.plans.answers.sequence import UnitOrder, sequence_of
 from pt_active.plans.making.documents import expected_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.parts import in_parts, parts_of_plan
+from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import has_order
 from pt_active.relevance.measures import has_rank_form
 
@@ -141,7 +142,10 @@ def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitOr
     if question.looks == ALWAYS:
         return sequence_of(tables, label, question.measure, question.bridged)
     if in_parts(tables):
-        return PartsInOrder(tables, label, question.bridged)
+        parts = PartsInOrder(tables, label, question.bridged)
+        if parts.reach:
+            foresee_variances(seen_by(question.measure, tables.pool), parts.samples)
+        return parts
     if has_order(tables) or tables.documents is None:
         return sequence_of(tables, label, tables.measure, bridged=False)
     return WholeSample(tables, label)
@@ -264,8 +268,6 @@ class PartsInOrder(WholeSample):
         """The first parts with one set of labels, int64[N], made once for all pairs."""
         if key not in self._known:
             found = labelled_documents(self.tables, self.samples[key[0] - 1], label.copy(), measure)
-            if not self._known:
-                foresee_variances(found.pool, self.samples)
             # All looks share what the pool keeps for the next question.
             pool = next(iter(self._known.values()), found).pool
             self._known[key] = replace(found, pool=pool)

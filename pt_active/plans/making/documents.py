@@ -79,12 +79,15 @@ def plan_of_documents(source: PlanSource, arguments: PlanArguments) -> PlanTable
     rng = np.random.default_rng(seed)
     clock = clocks(seed, pool.qids[pool.query_of_document], pool.docno)
     settings = document_settings(arguments, pool.names)
-    drawn = drawn_by(pool_sizes(graded, settings), graded, settings, budget, rng, clock)
+    sizes = pool_sizes(graded, settings)
+    drawn = drawn_by(sizes, graded, settings, budget, rng, clock)
     not_empty(drawn.sample.drawn)
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**opening_columns(pool, drawn.sample))
     assessments = worklist(pool, drawn.sample.drawn, drawn.sample.chance(pool.query_of_document), source.frame)
-    return PlanTables.new(source, arguments, queries, assessments, drawn.certain, drawn)
+    tables = PlanTables.new(source, arguments, queries, assessments, drawn.certain, drawn)
+    tables.gain.append(sizes.gain)
+    return tables
 
 
 def not_empty(drawn: np.ndarray) -> None:
