@@ -89,6 +89,10 @@ def main() -> None:
                 time.sleep(1)
             picture(driver, links["ann"], out / "judge.png", 1280, 600)
             picture(driver, links["ann"], out / "judge-phone.png", 390, 640, dark=True)
+            driver.get(links["organiser"])
+            while "The first estimate is being computed" in driver.page_source:
+                time.sleep(1)
+                driver.refresh()
             picture(driver, links["organiser"], out / "judge-organiser.png", 1280, 640)
         finally:
             driver.quit()
