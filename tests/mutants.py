@@ -397,9 +397,9 @@ answers: who agrees is surer [answers/test_comparison]
 answers: scores of a judge steer items [answers/test_comparison]
     **(how if known else {})} => }
 answers: a past answer's own system tells of it [answers/test_history]
-    others = _summed(past.item, rows.item, count) - _summed(*own, count) => others = _summed(past.item, rows.item, count)
+    _summed(past.item, rows.item, count) - _summed(*own, count) => _summed(past.item, rows.item, count)
 answers: doubt where the better system may be favoured [test_document_design]
-    np.where(step * terms.sum() > 0, mean - low, high - mean) => np.where(step * terms.sum() > 0, high - mean, mean - low)
+    step * terms.sum() > 0, mean - low => step * terms.sum() < 0, mean - low
 sharing: a judge who was seen lately has lost the documents [test_sharing]
     max(at, self.seen.get(name, 0.0)) => at
 records: of a judge the last row, whatever the time [test_records]
@@ -452,21 +452,21 @@ surprises: a pool without any effect has no sizes [test_surprises]
 surprises: the cautious error of documents that cannot be drawn [test_surprises]
     weight = pool.weight[pool.query] ** 2 * (chance > 0) => weight = pool.weight[pool.query] ** 2
 surprises: each part has the foreseen error of another [test_surprises]
-    _products(pool, grades, chances), strict=True) => _products(pool, grades, chances)[::-1], strict=True)
+    zip(chances, together, strict=True) => zip(chances, together[::-1], strict=True)
 surprises: caution for all weight, not for what is left [test_surprises]
-    error + _left(pool, chance).sum() * _added( => error + pool.weight.sum() * _added(
+    error + left * _added( => error + pool.weight.sum() * _added(
 surprises: queries in which no pair differs are drawn [test_surprises]
     gain = gain * pool.ever_differs(pairs)[pool.query] => pass
 surprises: single rankers are served unasked [test_surprises]
     single if settings.serves_singles and k > 1 else None => single if k > 1 else None
 surprises: the variance of an effect not centred [test_surprises]
-    surprise, np.sqrt(np.maximum(square - mean**2, 0.0)) => surprise, np.sqrt(np.maximum(square, 0.0))
+    np.maximum(square - mean_effect**2, 0.0) => np.maximum(square, 0.0)
 surprises: all of the correction counts [test_surprises]
     off / (off + variance) if variance > 0 else 1.0 => 1.0
 surprises: only what surprises show is missed of a difference [test_surprises]
     off = correction**2 + _MISSED * expected**2 => off = correction**2
 surprises: a part of the correction varies like all of it [test_surprises]
-    (1 + found.trust) / 2 * drawn_alone => drawn_alone
+    variance = (1 + found.trust) / 2 * np => variance = np
 surprises: what is left out of the correction is no doubt [test_surprises]
     value + np.average(left, weights=pool.weight) => value
 surprises: odds of the class K without those of others [test_surprises]
@@ -478,7 +478,7 @@ misfit: the fourth cumulant of an event [test_surprises]
 misfit: the class K is no part of the queries [test_surprises]
     (1 - single) * empty, single] => empty, 0.0]
 misfit: queries without a relevant document are as the others [test_surprises]
-    weight = np.r_[(1 - single) * (1 - empty) * np.exp(logs), (1 - single) * empty => weight = np.r_[(1 - single) * np.exp(logs), 0.0
+    (1 - empty) * np.exp(logs), (1 - single) * empty => np.exp(logs), 0.0
 surprises: a query with a relevant document may have none [test_surprises]
     np.where(number > 0, -np.inf, 0.0), np.where => np.zeros(m), np.where
 surprises: labels say something of a query without a relevant document [test_surprises]
