@@ -35,7 +35,8 @@ class Certificate(Printed):
     Attributes:
         figures: ``name, value, low, high, estimated``: Kendall's ``tau``, ``tau_ap``, and ``overlap``, the share of the
             judge's ``top`` that is people's. ``estimated`` is by people's estimates as they are, whose errors lower it.
-        runs: ``name, judge, people, error, low, high, judge_rank, rank``, with the error of the judge's value.
+        runs: ``name, judge, people, error, low, high, judge_rank, rank``; the error is the judge's. Each interval
+            holds alone.
         families: ``family, runs, favoured, low, high``: how much larger the errors of these rankers are than those of
             all others. These intervals hold at once.
         top: How many rankers are the best: a third, at most ten.
