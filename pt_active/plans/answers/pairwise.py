@@ -14,7 +14,7 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.gaps import read_labels
-from pt_active.plans.answers.looks import Question, growing
+from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.promises import EXACT
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import states
@@ -181,7 +181,6 @@ def pair_status(
     several = list(combinations(range(number), 2))
     questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
     singles = [replace(question, pair=(s,), margin=_ANY) for s in range(number) if number > _FEW]
-    sample = growing(tables, labels.label, questions[0])
-    about = records, labels.known, sample
-    pairs, alone = (tuple(states(tables, labels.label, each, *about)) if each else () for each in (questions, singles))
+    both = [states(tables, labels.label, each, records, labels.known) if each else [] for each in (questions, singles)]
+    pairs, alone = map(tuple, both)
     return PairStatus(pairs, question.confidence, alone)

@@ -77,16 +77,14 @@ def states(
     questions: Sequence[Question],
     records: pd.DataFrame | None = None,
     known: dict[str, Any] | None = None,
-    sample: UnitOrder | None = None,
 ) -> list[Status]:
     """The states of a ranker, of a pair or of all pairs together, by the labels of a plan's documents, int64[N].
 
-    The questions differ in their pairs alone. ``known`` are the fields of `Status` on labels beside their values, and
-    ``sample`` are the units, if they have been put in order for other questions.
+    The questions differ in their pairs alone. ``known`` are the fields of `Status` on labels beside their values.
     """
     (asked, *others) = questions
     contrasts = [question.contrast for question in questions]
-    sample = growing(tables, label, asked) if sample is None else sample
+    sample = growing(tables, label, asked)  # First, since it computes at once what the estimates need too
     points = points_so_far(tables, label, asked.measure, contrasts, asked.settings, records)
     # Bets take the labels as they are; the error of judges is in the other intervals.
     judges = LABELS_RIGHT if records is None or asked.looks == ALWAYS else JUDGES_APART
