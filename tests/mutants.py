@@ -397,7 +397,7 @@ answers: who agrees is surer [answers/test_comparison]
 answers: scores of a judge steer items [answers/test_comparison]
     **(how if known else {})} => }
 answers: a past answer's own system tells of it [answers/test_history]
-    _summed(past.item, rows.item, count) - _summed(*own, count) => _summed(past.item, rows.item, count)
+    rows.item, count) - _summed(*own, count) => rows.item, count)
 answers: doubt where the better system may be favoured [test_document_design]
     step * terms.sum() > 0, mean - low => step * terms.sum() < 0, mean - low
 sharing: a judge who was seen lately has lost the documents [test_sharing]
