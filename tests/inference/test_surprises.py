@@ -475,7 +475,7 @@ def test_a_part_of_the_correction_has_less_error_than_all_of_it(noise, monkeypat
 @pytest.mark.parametrize("measure", ["nDCG@5", "AP"])
 def test_queries_without_a_relevant_document_are_known_from_the_labels_of_others(measure):
     """A third have none, which the model does not know. The bias is less than half of an error."""
-    rng, m, n, samples = np.random.default_rng(5), 120, 12, 40
+    rng, m, n, samples = np.random.default_rng(5), 80, 12, 25
     beliefs = rng.dirichlet([3.0, 1.0, 1.0], m * n)
     truth = np.eye(3)[(rng.random((m * n, 1)) > beliefs.cumsum(axis=1)[:, :-1]).sum(axis=1)]
     truth[np.repeat(rng.random(m) < 1 / 3, n)] = np.eye(3)[0]
