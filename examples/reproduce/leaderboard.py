@@ -1,48 +1,64 @@
 """What a leaderboard claims of all runs of a track at once: do ranks and the best hold, and how much do they say?
 
-    python examples/reproduce/leaderboard.py FOLDER [--sets exchanged submitted] [--repetitions 100] [--evidence FOLDER]
+    python examples/reproduce/leaderboard.py POOL ... [--sets exchanged submitted] [--repetitions 100]
 
-FOLDER is that of `tracks.py`. A plan of documents for nDCG@10, a tenth of all, is drawn anew for each sample; scores
-from all labels are the truth. *submitted*: all runs, in a twentieth of the samples, which take long. *exchanged*:
-every third, whose rankings are dealt out anew in each topic, so that all are nearly equal. ``ranks hold`` is the share
-of samples in which all rank intervals hold the true ranks, ``best holds`` that in which a best run is among those that
+A POOL is a folder of `tracks.py`, or a file of `judged_pools.py`, of which an ordered logit of one fold grades 200
+random topics of the others. A plan of documents for nDCG@10, a tenth of all, is drawn anew for each sample; scores from
+all labels are the truth. *submitted*: all runs. *exchanged*: 21 of them, whose rankings are dealt out anew in each
+topic, so that all are nearly equal. ``ranks hold`` is the share of
+samples in which all rank intervals hold the true ranks, ``best holds`` that in which a best run is among those that
 may be it, ``may be best`` how many these are, ``width`` how many ranks an interval has, ``by Holm`` the same by Holm's
-test; *new* is for queries like these. ``too good`` is the mean error of the value that seems best, ``left`` without
-luck, ``seconds`` those of CPU for a sample.
+test; *new* is for queries like these, and *all judged* if everything is. ``too good`` is the mean error of the value
+that seems best, ``left`` without luck, ``seconds`` those of CPU for a sample.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from evidence import markdown, parser_with, publish
+from judged_pools import read_judged_pool
 from leagues import add_keep, kept, with_error
 from tqdm import tqdm
-from tracks import Track, read_track, redrawn, true_scores
+from tracks import Track, read_track, redrawn
 
-from pt_active import Plan
+from pt_active import OrderedLogitGrades, Plan
 from pt_active.inference.leaderboard import rank_intervals
 from pt_active.inference.significance import corrected_pvalues
 from pt_active.inference.ties import places
 from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.labelled_documents import labelled_documents
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.making.labelled import measured_values
 
-MEASURE, BUDGET, LEVEL = "nDCG@10", 1083, 0.05
+MEASURE, LEVEL = "nDCG@10", 0.05
+SHARE, EXCHANGED, TOPICS = 0.1, 21, 200
 TABLES = ("leaderboard",)
 
 
+def read(path: Path) -> Track:
+    """A track's folder, or some topics of a labelled pool with the grades of a model that one fold trained."""
+    if path.is_dir():
+        return read_track(path)
+    pool = read_judged_pool(path)
+    graded = pool.graded(OrderedLogitGrades(pool.max_grade), pool.train_folds[0])
+    topics = np.random.default_rng(0).permutation(np.sort(graded["qid"].unique()))[:TOPICS]
+    graded = graded[graded["qid"].isin(topics)].reset_index(drop=True)
+    columns = [each for each in graded.columns if each.startswith(("rank_", "grade_"))]
+    return Track(graded[["qid", "docno", *columns]], graded[["qid", "docno", "label"]])
+
+
 def exchanged(track: Track) -> Track:
-    """Every third run, with rankings that are dealt out anew in each topic."""
+    """Some runs, with rankings that are dealt out anew in each topic."""
     ranks = [column for column in track.pool.columns if column.startswith("rank_")]
-    some, rng = ranks[::3], np.random.default_rng(0)
+    some, rng = ranks[:: max(len(ranks) // EXCHANGED, 1)], np.random.default_rng(0)
     pool = track.pool.drop(columns=[each for each in ranks if each not in some])
     for _, rows in pool.groupby("qid").groups.items():
         pool.loc[rows, some] = pool.loc[rows, rng.permutation(some)].to_numpy()
@@ -84,10 +100,13 @@ def of_sample(ranking: Ranking, truth: dict[str, float]) -> dict[str, float]:
 
 def row(name: str, track: Track, repetitions: int) -> Iterator[dict[str, object]]:
     """The means over the samples of one set of runs."""
-    plan = Plan.create(track.pool, None, MEASURE, level="document", budget=BUDGET, seed=1)
+    every = Plan.create(track.pool, None, MEASURE, level="document", budget=len(track.pool), seed=1)
+    whole = every.rank(track.qrels, confidence=1 - LEVEL).beside.to_frame()
+    budget = np.ceil(SHARE * len(track.pool))
+    plan = Plan.create(track.pool, None, MEASURE, level="document", budget=budget, seed=1)
     tables, settings, found = plan.tables, Settings(confidence=1 - LEVEL), []
-    truth = dict(zip(plan.rankers, true_scores(track, MEASURE), strict=True))
     label = tables.pool.keys[["qid", "docno"]].merge(track.qrels, how="left")["label"].to_numpy()
+    truth = dict(zip(plan.rankers, measured_values(tables.pool, plan.measure, label).mean(axis=0), strict=True))
     begin, pool = time.process_time(), None
     for seed in tqdm(range(repetitions), desc=name):
         drawn = redrawn(plan, tables.documents, seed)
@@ -98,22 +117,24 @@ def row(name: str, track: Track, repetitions: int) -> Iterator[dict[str, object]
     shares = {each: with_error(table[each].mean(), repetitions) for each in table.columns[:2]}
     sizes = {each: f"{table[each].mean():.1f}" for each in table.columns[2:7]}
     errors = {each: f"{table[each].mean():.4f} ± {table[each].sem():.4f}" for each in table.columns[7:]}
-    about = {"runs": f"{len(plan.rankers)}, {name}", "judgments": BUDGET, "samples": repetitions}
-    yield about | shares | sizes | errors | {"seconds": f"{spent / repetitions:.1f}"}
+    about = {"runs": f"{len(plan.rankers)}, {name}", "judgments": int(budget), "samples": repetitions}
+    complete = {"width, all judged, new": f"{width(whole['rank_low'], whole['rank_high']):.1f}"}
+    yield about | shares | sizes | complete | errors | {"seconds": f"{spent / repetitions:.1f}"}
 
 
 def main() -> None:
     """Read the track, replay and print."""
     sets, parser = {"exchanged": exchanged, "submitted": lambda track: track}, parser_with(__doc__, repetitions=100)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("pools", type=Path, nargs="+")
     parser.add_argument("--sets", nargs="+", default=list(sets), choices=sets)
     add_keep(parser)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    track, rows = read_track(asked.folder), []
-    for name in asked.sets:
-        number = asked.repetitions if name == "exchanged" else max(asked.repetitions // 20, 2)
-        rows += kept(asked.keep, f"{name}, {number}", row(name, sets[name](track), number))
+    rows: list[Mapping[str, object]] = []
+    for path, name in product(asked.pools, asked.sets):
+        of = f"{path.stem}, {name}"
+        made = row(of, sets[name](read(path)), asked.repetitions)
+        rows += kept(asked.keep, f"{of}, {asked.repetitions}", made)
     publish(text := markdown(pd.DataFrame(rows)), asked, *TABLES)
     print(text)
 
