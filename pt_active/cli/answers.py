@@ -112,7 +112,7 @@ def _certified(
 ) -> Answer:
     """How far the leaderboard of a judge is that of people."""
     if judge is None or asked.first or asked.second or asked.queries == NEW or look.looks not in (None, AT_THE_END):
-        raise ValueError("--families needs --judge, which is for all rankers, --queries these and --looks end")
+        raise ValueError("--judge, which --families needs, is for all rankers, --queries these and --looks end")
     how: dict[str, Any] = {"measure": measure, "confidence": asked.confidence, "missing": asked.missing or "error"}
     if families is not None:
         with naming(families):

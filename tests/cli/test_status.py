@@ -283,9 +283,12 @@ def test_an_llms_order_of_the_rankers_is_certified(files):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--families families.csv", "--families needs --judge"),
-        ("--judge judge.qrels --first a", "--families needs --judge, which is for all rankers"),
-        ("--judge judge.qrels --queries new", "--queries these and --looks end"),
+        ("--families families.csv", "--judge, which --families needs, is for"),
+        ("--judge judge.qrels --first a", "--judge, which --families needs, is for all rankers"),
+        (
+            "--judge judge.qrels --queries new",
+            "--judge, which --families needs, is for all rankers, --queries these and --looks end",
+        ),
         ("--judge judge.qrels --looks always", "--looks end"),
         ("--judge judge.qrels", "at least three rankers"),
         ("--judge none.qrels", "none.qrels"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, positive, some
-from pt_active.frames.qrels import checked_qrels, known_labels, missing_pairs
+from pt_active.frames.checks import agreeing, how_many, positive, some
+from pt_active.frames.qrels import checked_qrels, known_labels
+from pt_active.frames.sources import naming
 from pt_active.inference.certificate import agreement, agreement_intervals, favours
 from pt_active.inference.ties import places
 from pt_active.plans.answers.board import misses
@@ -93,8 +94,12 @@ def certificate_of(
 ) -> Certificate:
     """Compare the leaderboard of a judge with people's ranking of the same sample."""
     pool, measure, names = labelled.tables.pool, labelled.measure, people.names
-    label = known_labels(pool.keys, checked_qrels(judge_labels(judge), pool.max_grade))
-    missing_pairs(pool.keys, pool.seen(measure) & (label < 0), people.basis.missing_policy, "document of the judge")
+    with naming("the judge"):
+        label = known_labels(pool.keys, checked_qrels(judge_labels(judge), pool.max_grade))
+    lacking = pool.keys.loc[pool.seen(measure) & (label < 0), ["qid", "docno"]].itertuples(index=False, name=None)
+    if people.basis.missing_policy == "error" and (pairs := list(lacking)):
+        without = f"{how_many('document', len(pairs), 'has')} no label of the judge: {some(pairs)}"
+        raise ValueError(f'{without}; let it label them too, or pass missing="nonrelevant"')
     values = pool.query_weight @ measured_values(pool, measure, label)
     values = values[[labelled.names.index(name) for name in names]]
     if len(names) < 3 or not places(values).any():
