@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.answers.scales import ScoreScale
-from pt_active.answers.table import NAMES, SCORE, as_text, judge_columns, named_rows, numbers
+from pt_active.answers.table import NAMES, SCORE, as_text, judge_columns, named_rows, numbers, with_ids
 from pt_active.frames.checks import shown, some
 from pt_active.frames.sources import naming
 from pt_active.relevance.digits import rounded
@@ -189,7 +189,7 @@ def _past_answers(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     if LABEL not in rows.columns:
         raise ValueError(f"expected columns item, system and {LABEL}, or item and a column of each past system")
     rows = rows.assign(run=rows["run"] if "run" in rows.columns else "1")
-    rows = rows.assign(**{name: rows[name].map(as_text) for name in ("item", "system", "run")})
+    rows = with_ids(rows.assign(run=rows["run"].map(as_text)))
     rows = rows.assign(**{name: numbers(rows, name) for name in (LABEL, *judge_columns(rows))}).dropna(subset=LABEL)
     _refuse_twice(rows, ["item", "system", "run"])
     return rows
@@ -197,12 +197,17 @@ def _past_answers(source: pd.DataFrame | str | Path) -> pd.DataFrame:
 
 def _long(rows: pd.DataFrame) -> pd.DataFrame:
     """A row for each past answer, from one for each item, with ``label_NAME``, ``score_NAME``, or labels ``NAME``."""
-    kinds = [kind for kind in (LABEL, SCORE) if any(str(name).startswith(f"{kind}_") for name in rows.columns)]
+    kinds = [kind for kind in (LABEL, SCORE) if any(name.startswith(f"{kind}_") for name in rows.columns)]
     if not kinds:
         kinds, other = [LABEL], [name for name in rows.columns if name not in NAMES]
         rows = rows[["item", *other]].rename(columns={name: f"{LABEL}_{name}" for name in other})
     _refuse_twice(rows, ["item"])
-    return pd.wide_to_long(rows, kinds, i="item", j="system", sep="_", suffix=".+").reset_index()
+    own = [name for name in rows.columns if name.startswith(tuple(f"{kind}_" for kind in kinds))]
+    shared, parts = rows.drop(columns=own), []
+    for system in dict.fromkeys(name.split("_", 1)[1] for name in own):
+        given = {kind: rows[f"{kind}_{system}"] for kind in kinds if f"{kind}_{system}" in rows.columns}
+        parts.append(shared.assign(system=system, **given))
+    return pd.concat(parts, ignore_index=True) if parts else rows
 
 
 def _refuse_twice(rows: pd.DataFrame, keys: list[str]) -> None:

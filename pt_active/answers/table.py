@@ -54,11 +54,7 @@ def answer_table(source: Source) -> pd.DataFrame:
     table = _united(source)
     if table.empty:
         raise ValueError("the table has no answers")
-    for name, what in (("item", "an item"), ("system", "a system")):
-        table[name] = table[name].map(as_text)
-        if (blank := table[name] == "").any():
-            raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
-    table = table.dropna(axis="columns", how="all")
+    table = with_ids(table).dropna(axis="columns", how="all")
     for name in (name for name in (*judge_columns(table), *_NUMBERS) if name in table.columns):
         table[name] = numbers(table, name)
     table["run"] = table["run"].map(as_text) if "run" in table.columns else "1"
@@ -162,6 +158,15 @@ def _check_complete(table: pd.DataFrame) -> None:
             f"system {shown(system)} has {what} for item {shown(item)}; each system needs an answer to each item: "
             "leave the item out, or give an empty answer"
         )
+
+
+def with_ids(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with items and systems as texts; raises if one is empty."""
+    for name, what in (("item", "an item"), ("system", "a system")):
+        table = table.assign(**{name: table[name].map(as_text)})
+        if (blank := table[name] == "").any():
+            raise ValueError(f"row {table.index[blank][0]}: expected {what}; it is empty")
+    return table
 
 
 def numbers(table: pd.DataFrame, name: str) -> pd.Series:

@@ -125,6 +125,14 @@ def test_labels_of_a_compared_system_are_left_out_with_a_warning():
     pd.testing.assert_series_equal(found, grades_of(HISTORY))
 
 
+def test_systems_that_are_named_by_numbers_keep_their_names_in_a_row_for_each_item():
+    named = TABLE.assign(system=TABLE["system"].map({"new": "007", "old": "8"}))
+    past = ITEM_LABELS[["item", "past 1"]].assign(**{"007": 1}).rename(columns={"past 1": "7"})
+    with pytest.warns(UserWarning, match="left out of the history, since they are compared now: '007'"):
+        answers, _ = answered(past, named)
+    assert len(answers.history.past.score) == len(past)
+
+
 @pytest.mark.parametrize("unit", ["answer", "item"])
 @pytest.mark.parametrize("history", HOSTILE.values(), ids=HOSTILE)
 def test_a_draw_is_right_on_average_and_a_census_exact_whatever_the_history_says(history, unit):
@@ -188,6 +196,11 @@ REFUSED = {
     "off the scale": (HISTORY.assign(label=3), "expected a score from 0 to 1; got 3"),
     "judge off the scale": (HISTORY.assign(score=7), "expected a score from 0 to 1; got 7"),
     "no number": (HISTORY.assign(label="yes"), "item 'i0', system 'past 0': expected a number as label; got 'yes'"),
+    "no item": (WIDE.assign(item=WIDE["item"].where(WIDE["item"] != "i0")), "row 0: expected an item; it is empty"),
+    "no system": (
+        HISTORY.assign(system=HISTORY["system"].where(HISTORY.index > 200)),
+        "expected a system; it is empty",
+    ),
     "no label": (HISTORY.drop(columns="label"), "expected columns item, system and label"),
     "nothing in common": (
         HISTORY.assign(item="x" + HISTORY["item"]).drop(columns="score"),
