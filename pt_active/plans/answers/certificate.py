@@ -96,9 +96,10 @@ def certificate_of(
     pool, measure, names = labelled.tables.pool, labelled.measure, people.names
     with naming("the judge"):
         label = known_labels(pool.keys, checked_qrels(judge_labels(judge), pool.max_grade))
-    lacking = pool.keys.loc[pool.seen(measure) & (label < 0), ["qid", "docno"]].itertuples(index=False, name=None)
-    if people.basis.missing_policy == "error" and (pairs := list(lacking)):
-        without = f"{how_many('document', len(pairs), 'has')} no label of the judge: {some(pairs)}"
+    lacking = pool.keys.loc[pool.seen(measure) & (label < 0), ["qid", "docno"]]
+    if people.basis.missing_policy == "error" and len(lacking):
+        named = some(list(lacking.itertuples(index=False, name=None)))
+        without = f"{how_many('document', len(lacking), 'has')} no label of the judge: {named}"
         raise ValueError(f'{without}; let it label them too, or pass missing="nonrelevant"')
     values = pool.query_weight @ measured_values(pool, measure, label)
     values = values[[labelled.names.index(name) for name in names]]
