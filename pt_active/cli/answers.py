@@ -37,7 +37,7 @@ from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.judging.server.store import is_store
-from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
+from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate, Rule
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.plans.answers.status import Status
@@ -119,7 +119,7 @@ def _certified(
             table = read_spreadsheet(read_source(families), ("name", "family"))
         how["families"] = dict(zip(table["name"], table["family"], strict=True))
     plan = plan if asked.missing else judged_part(plan, given)
-    found = plan.certificate(given, judge, half_width=look.margin or 0.05, **how)
+    found = plan.certificate(given, judge, half_width=0.05 if look.margin is None else look.margin, **how)
     return Answer(found.to_dict(), str(found))
 
 
@@ -255,7 +255,7 @@ def gate(
     if ledger is None or (looks is None and not is_whole(plan, given)):  # which is no look
         decided = decide(asked.confidence)
     else:
-        release = _release(plan, given, about, rule=rule, margin=look.margin, looks=looks)
+        release = _release(plan, given, about, rule=rule, margin=Rule.of(rule, look.margin).margin, looks=looks)
         decided = decided_in(ledger, release, asked.confidence, decide)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)

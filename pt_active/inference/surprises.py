@@ -141,7 +141,7 @@ class _Heard(NamedTuple):
     fit: np.ndarray  # The first result of `_told`
     chance: np.ndarray  # float64[N], as in `Surprises`
     expected: np.ndarray  # float64[k, m], what the labels lead to expect, by the best choice
-    values: np.ndarray  # float64[5 or 6, k, m], f̂, and after the first row by other choices
+    values: np.ndarray  # float64[6 or 7, k, m], f̂, and after the first row by other choices
     surprise: np.ndarray  # float64[k, n], as in `_Mixed`, by the best choice
     effect: np.ndarray  # float64[k, n, L+1]
     likely: np.ndarray  # float64[n, L+1]
