@@ -291,7 +291,6 @@ def test_an_llms_order_of_the_rankers_is_certified(files):
         ),
         ("--judge judge.qrels --looks always", "--looks end"),
         ("--judge judge.qrels", "at least three rankers"),
-        ("--judge judge.qrels --margin 0", "half_width must be a positive number"),
         ("--judge none.qrels", "none.qrels"),
     ],
 )
