@@ -445,53 +445,53 @@ def test_the_mean_over_all_samples_is_nearly_the_truth(measure, contrast):
     assert 0.75 < np.sqrt(weight @ variance) / deviation < 1.3
 
 
+def replays(measure, seed, queries, prior, noise, share, samples, empty=0.0):
+    """The true value of each ranker, and samples of queries of twelve documents: the arguments of an estimate.
+
+    Rankers order documents by what a fair model expects of them, and noise; a part of the queries has none relevant,
+    which the model does not know.
+    """
+    rng, number = np.random.default_rng(seed), 12 * queries
+    beliefs = rng.dirichlet(prior, number)
+    truth = np.eye(3)[(rng.random((number, 1)) > beliefs.cumsum(axis=1)[:, :-1]).sum(axis=1)]
+    if empty:
+        truth[np.repeat(rng.random(queries) < empty, 12)] = np.eye(3)[0]
+    merit = beliefs @ np.arange(3) + np.array(noise)[:, None] * rng.normal(size=(len(noise), number))
+    ranks = stats.rankdata(-merit.reshape(-1, queries, 12), axis=2).reshape(len(noise), -1).astype(np.int32)
+    form, key = revealed_form(parse_measure(measure, 2), 2), np.arange(number, dtype=np.uint64)
+    design = DocumentDesign("surprises", np.arange(number), np.ones(queries), np.full(number, share))
+    found = []
+    for draw in range(samples):
+        drawn = np.random.default_rng(draw).random(number) < share
+        pool = RevealedPool(form, np.arange(0, number + 1, 12), ranks, np.full(queries, 1 / queries), key)
+        sample = TwoPhase(design, np.ones(queries), drawn, float(drawn.sum()))
+        found.append((pool, sample, beliefs, np.where(drawn[:, None], truth, beliefs)))
+    return pool.values(truth).mean(axis=0), found
+
+
 @pytest.mark.parametrize("noise", [(0.7, 0.7), (0.1, 9.0)], ids=["near-tied", "clear"])
 def test_a_part_of_the_correction_has_less_error_than_all_of_it(noise, monkeypatch):
-    """At a tenth of the labels, with a fair model; rankers order documents by what it expects of them, and noise."""
-    rng, m, n, samples = np.random.default_rng(3), 60, 12, 40
-    beliefs = rng.dirichlet([2.0, 1.0, 1.0], m * n)
-    truth = np.eye(3)[(rng.random((m * n, 1)) > beliefs.cumsum(axis=1)[:, :-1]).sum(axis=1)]
-    merit = beliefs @ np.arange(3) + np.array(noise)[:, None] * rng.normal(size=(2, m * n))
-    ranks = stats.rankdata(-merit.reshape(2, m, n), axis=2).reshape(2, -1).astype(np.int32)
-    form, key = revealed_form(parse_measure("AP", 2), 2), np.arange(m * n, dtype=np.uint64)
-    design = DocumentDesign("surprises", np.arange(m * n), np.ones(m), np.full(m * n, 0.1))
+    """At a tenth of the labels, with a fair model."""
+    truth, samples = replays("AP", 3, 60, [2.0, 1.0, 1.0], noise, 0.1, 40)
     found = []
-    for seed in range(samples):
-        drawn = np.random.default_rng(seed).random(m * n) < 0.1
-        pool = RevealedPool(form, np.arange(0, m * n + 1, n), ranks, np.full(m, 1 / m), key)
-        sample = TwoPhase(design, np.ones(m), drawn, float(drawn.sum()))
-        about = pool, sample, beliefs, np.where(drawn[:, None], truth, beliefs), DIFFERENCE
-        part = document_estimate(*about)
+    for about in samples:
+        part = document_estimate(*about, DIFFERENCE)
         with monkeypatch.context() as patched:
             patched.setattr("pt_active.inference.surprises._trust", lambda *arguments: 1.0)
-            found.append((part.value, document_estimate(*about).value, part.standard_error))
+            found.append((part.value, document_estimate(*about, DIFFERENCE).value, part.standard_error))
     part, whole, error = np.array(found).T
-    off, before = np.abs([part, whole] - pool.values(truth).mean(axis=0) @ DIFFERENCE)
+    off, before = np.abs([part, whole] - truth @ DIFFERENCE)
     saved = before**2 - off**2
-    assert saved.mean() > 2 * saved.std() / np.sqrt(samples)
-    assert (off <= 1.96 * error).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / samples)
+    assert saved.mean() > 2 * saved.std() / np.sqrt(len(samples))
+    assert (off <= 1.96 * error).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(samples))
 
 
 @pytest.mark.parametrize("measure", ["nDCG@5", "AP"])
 def test_queries_without_a_relevant_document_are_known_from_the_labels_of_others(measure):
     """A third have none, which the model does not know. The bias is less than half of an error."""
-    rng, m, n, samples = np.random.default_rng(5), 80, 12, 25
-    beliefs = rng.dirichlet([3.0, 1.0, 1.0], m * n)
-    truth = np.eye(3)[(rng.random((m * n, 1)) > beliefs.cumsum(axis=1)[:, :-1]).sum(axis=1)]
-    truth[np.repeat(rng.random(m) < 1 / 3, n)] = np.eye(3)[0]
-    merit = beliefs @ np.arange(3) + rng.normal(size=m * n)
-    ranks = stats.rankdata(-merit.reshape(m, n), axis=1).reshape(1, -1).astype(np.int32)
-    form, key = revealed_form(parse_measure(measure, 2), 2), np.arange(m * n, dtype=np.uint64)
-    design = DocumentDesign("surprises", np.arange(m * n), np.ones(m), np.full(m * n, 0.2))
-    found = []
-    for seed in range(samples):
-        drawn = np.random.default_rng(seed).random(m * n) < 0.2
-        pool = RevealedPool(form, np.arange(0, m * n + 1, n), ranks, np.full(m, 1 / m), key)
-        sample = TwoPhase(design, np.ones(m), drawn, float(drawn.sum()))
-        said = document_estimate(pool, sample, beliefs, np.where(drawn[:, None], truth, beliefs), np.ones(1))
-        assert abs(said.misfit) < 3.5
-        found.append((said.value, said.standard_error))
-    value, error = np.array(found).T
-    off = value - pool.values(truth).mean(axis=0) @ np.ones(1)
+    (truth,), samples = replays(measure, 5, 80, [3.0, 1.0, 1.0], (1.0,), 0.2, 25, empty=1 / 3)
+    found = [document_estimate(*about, np.ones(1)) for about in samples]
+    assert all(abs(said.misfit) < 3.5 for said in found)
+    off, error = np.array([(said.value - truth, said.standard_error) for said in found]).T
     assert abs(off.mean()) < 0.5 * error.mean()
-    assert (np.abs(off) <= 1.96 * error).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / samples)
+    assert (np.abs(off) <= 1.96 * error).mean() > 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(samples))
