@@ -42,7 +42,6 @@ MEASURES = ("DCG@10", "nDCG@10", "AP")
 TASKS = ("one ranker", "near-tied pair")
 SHARE = 0.1
 TRACKS = {"nDCG@10": ("infNDCG", "pool"), "AP": ("xinfAP", "statAP", "pool")}
-LARGE = 5000  # Documents above which AP and nDCG are left out, whose replays take minutes: `surprises` has them
 PACKAGE = "pt_active"
 OF_QUERIES = ("paired t", "PPI++")  # Draw units with equal chances
 ITEM_LABELS = 200
@@ -74,7 +73,7 @@ def of_pool(path: Path, repetitions: int, seed: int) -> Iterator[dict[str, str]]
     pool = read_judged_pool(path)
     fold = pool.train_folds[0]
     frame = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
-    for measure in MEASURES if len(frame) < LARGE else MEASURES[:1]:
+    for measure in MEASURES:
         for task in TASKS:
             rankers = tasks(pool, fold)[task]
             population = labelled_population(frame, measure, rankers=rankers)

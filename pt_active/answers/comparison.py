@@ -17,7 +17,7 @@ from pt_active.frames.checks import data_frame, shown
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.digits import rounded_grades
-from pt_active.relevance.grades.fitting import NEAR, assumed_confusion
+from pt_active.relevance.grades.fitting import assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
 
 FIRST, SECOND = "First answer", "Second answer"
@@ -25,10 +25,11 @@ FIRST, SECOND = "First answer", "Second answer"
 
 UNITS = ("answer", "item")
 
-ALIKE = 0.05
-"""How much less probable each further score is than the next nearer one to a judge's, where the judge gives all answers
-to an item the same; `fitting.NEAR` where they differ by the whole scale. Who misjudges an item errs with all of its
-answers alike, so that their difference is surer than their scores (``examples/reproduce/answers.py``)."""
+ALIKE, APART = 0.05, 0.1
+"""How probable each further score is beside the next nearer one to a judge's: where the judge gives all answers to an
+item the same, and where they differ by the whole scale. Who misjudges an item errs with all of its answers alike, so
+that their difference is surer than their scores. A judge that errs more than so costs little, since the regression
+shrinks what it says, but it does not stretch it (``examples/reproduce/answers.py``)."""
 
 ITEMS_BY_SCORES: Mapping[str, Any] = {"design": "optimal", "defensive": 0.2}
 """The design of items if there are judges' scores: most of q is for those whose answers seem to differ, and a fifth for
@@ -258,7 +259,7 @@ class Answers:
         mean = (by_item.transform("sum") - own) / others.where(others > 0)
         alike = (1 - (own - mean).abs() / (self.scale.high - self.scale.low)).fillna(0.0).to_numpy()[:, None]
         shares = self.scale.shares(own)[:, first:]
-        sure, vague = (shares @ assumed_confusion(top - first, top - first, near) for near in (ALIKE, NEAR))
+        sure, vague = (shares @ assumed_confusion(top - first, top - first, near) for near in (ALIKE, APART))
         expected = alike * sure + (1 - alike) * vague
         grades = np.zeros((len(score), top + 1))
         grades[known, first:], grades[~known, first:] = expected, expected.mean(axis=0)
