@@ -10,8 +10,9 @@ Methods whose package is missing are left out, which the table's note says.
 
 Columns: ``worth``, the mean squared error of random whole units over that of the method; ``width`` of 95 % intervals
 over that of paired t on random units, on average; ``coverage``; ``verdict``, the median number of labels until the
-better system is known, of methods that may look after each label; ``seconds`` of CPU a sample. In a cell the method
-with the least error stands first, and cells in which that is a rival stand before the others.
+better system is known, of methods that may look after each label; ``seconds`` of CPU a sample. A sample for which a
+method has no interval counts as not covered, and one for which it has no estimate is left out of its error. In a cell
+the method with the least error stands first, and cells in which that is a rival stand before the others.
 """
 
 from __future__ import annotations
@@ -215,15 +216,15 @@ def rows_of(
 ) -> Iterator[dict[str, str]]:
     """A row for each method, that of the least error first."""
     squares = {name: (each.answers[:, 0] - truth) ** 2 for name, each in found.items()}
-    usual = np.subtract(*found["paired t"].answers[:, :0:-1].T).mean()
+    usual = np.nanmean(np.subtract(*found["paired t"].answers[:, :0:-1].T))
     verdicts = dict(verdicts or {})
-    for name in sorted(found, key=lambda name: squares[name].mean()):
-        _, low, high = found[name].answers.T
-        worth = random / squares[name].mean()
-        noise = squares[name].std(ddof=1) / squares[name].mean() / np.sqrt(len(low))
-        known = not np.isnan(low).any()
+    for name in sorted(found, key=lambda name: np.nanmean(squares[name])):
+        value, low, high = found[name].answers.T
+        worth = random / np.nanmean(squares[name])
+        noise = np.nanstd(squares[name], ddof=1) / np.nanmean(squares[name]) / np.sqrt((~np.isnan(value)).sum())
+        known = not np.isnan(low).all()
         row = head | {"method": name, "worth": f"{worth:.2f} ± {worth * noise:.2f}"}
-        row["width"] = f"{(high - low).mean() / usual:.2f}" if known else ""
+        row["width"] = f"{np.nanmean(high - low) / usual:.2f}" if known else ""
         covers = float(((low <= truth) & (truth <= high)).mean())
         row["coverage"] = with_error(covers, len(low)) if known else ""
         yield row | {"verdict": verdict(verdicts.pop(name, None)), "seconds": f"{found[name].seconds:.3f}"}

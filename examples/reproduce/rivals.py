@@ -34,7 +34,7 @@ class Units(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An estimate and the ends of its 95 % interval."""
+    """An estimate and the ends of its 95 % interval; NaN where a method has none for a sample."""
 
     value: float
     low: float
@@ -76,7 +76,10 @@ def glide(units: Units, labels: float, rng: np.random.Generator) -> Answer:
     truth = np.where(drawn, units.value, np.nan)
     # GLIDE leaves units without a chance out: what is expected of them is known, and adds to the mean of the others.
     may = chance > 0
-    found = ASIMeanEstimator().estimate(truth[may], units.expected[may], chance[may])
+    try:
+        found = ASIMeanEstimator().estimate(truth[may], units.expected[may], chance[may])
+    except ValueError:  # Its error is NaN, as that of no or one unit
+        return Answer(np.nan, np.nan, np.nan)
     share, rest = may.mean(), units.expected[~may].sum() / len(may)
     low, high = found.confidence_interval.lower_bound, found.confidence_interval.upper_bound
     return Answer(*(float(share * each + rest) for each in (found.mean, low, high)))
