@@ -68,8 +68,6 @@ def _same(one: Any, other: Any) -> bool:
         return all(isinstance(each, (int, float, np.number)) for each in (one, other)) and bool(one == other)
     if isinstance(one, pd.DataFrame):
         return one.equals(other)
-    if isinstance(one, np.ndarray):
-        return np.array_equal(one, other)
     if isinstance(one, dict):
         one, other = list(one.items()), list(other.items())
     if isinstance(one, (list, tuple)):

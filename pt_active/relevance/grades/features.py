@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many, shown, some
+from pt_active.frames.checks import agreeing, document_of, how_many, shown, some
 from pt_active.frames.columns import numbers_in, ranker_names
 from pt_active.frames.qrels import UNJUDGED
 from pt_active.frames.runs import ranked_run
@@ -70,12 +70,6 @@ def first_pairs(frame: pd.DataFrame, other: pd.DataFrame) -> str:
     return f"They begin with {firsts[0]} and {firsts[1]}"
 
 
-def first_of(pairs: pd.DataFrame) -> str:
-    """The first document of a frame, for an error message."""
-    row = pairs.iloc[0]
-    return f"document {shown(row['docno'])} of query {shown(row['qid'])}"
-
-
 def _ranks(frame: pd.DataFrame) -> np.ndarray:
     """int64[k, N], the rank of each document in each ranker, from 1; 0 = not retrieved."""
     names = ranker_names(frame.columns)
@@ -88,8 +82,9 @@ def _ranks(frame: pd.DataFrame) -> np.ndarray:
         rank = numbers_in(frame, f"rank_{name}")
         wrong = ~((rank >= -1) & (rank == np.floor(rank)))
         if wrong.any():
+            first = document_of(*frame.loc[wrong, ["qid", "docno"]].iloc[0])
             raise ValueError(
-                f"run {shown(name)}: {first_of(frame[wrong])} has rank {rank[wrong][0]:g}; ranks are whole numbers "
+                f"run {shown(name)}: {first} has rank {rank[wrong][0]:g}; ranks are whole numbers "
                 "from 0, and -1 where the ranker does not retrieve the document"
             )
         own[:] = rank + 1

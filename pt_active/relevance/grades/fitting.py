@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+    from sklearn.ensemble import RandomForestRegressor
 
 PSEUDO_COUNT = 0.5
 """Documents added to the number of documents of each grade: Jeffreys' prior of a multinomial distribution."""
@@ -55,7 +55,7 @@ def label_counts(group: np.ndarray, labels: np.ndarray, groups: int, max_grade: 
     return np.bincount(group * width + labels, minlength=groups * width).reshape(groups, width)
 
 
-def shrunk(counts: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
+def shrunk(counts: np.ndarray, prior: np.ndarray, smoothing: float = 5.0) -> np.ndarray:
     """The shares of counts in each row, shrunk towards the prior as if by ``smoothing`` more observations."""
     counts = counts + smoothing * prior
     return counts / counts.sum(axis=1, keepdims=True)
@@ -65,7 +65,7 @@ def shrunk(counts: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarra
 class GradeForest:
     """A random forest with the distribution of the training labels in each leaf."""
 
-    forest: RandomForestClassifier | RandomForestRegressor
+    forest: RandomForestRegressor
     leaf_grades: tuple[np.ndarray, ...]  # per tree, float64[nodes, G+1], the labels' shares in each node
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
@@ -79,15 +79,12 @@ class GradeForest:
 
 
 def fit_forest(
-    features: np.ndarray, labels: np.ndarray, max_grade: int, kind: str, trees: int, min_leaf: int, seed: int
+    features: np.ndarray, labels: np.ndarray, max_grade: int, trees: int, min_leaf: int, seed: int
 ) -> GradeForest:
     """Grow a forest, and count all labels, and the smoothed marginal as one more document, in its leaves."""
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+    from sklearn.ensemble import RandomForestRegressor
 
-    kinds = {"classifier": RandomForestClassifier, "regressor": RandomForestRegressor}
-    if kind not in kinds:
-        raise ValueError(f"unknown kind of forest {kind!r}; it is one of {', '.join(kinds)}")
-    forest = kinds[kind](n_estimators=trees, min_samples_leaf=min_leaf, random_state=seed, n_jobs=-1)
+    forest = RandomForestRegressor(n_estimators=trees, min_samples_leaf=min_leaf, random_state=seed, n_jobs=-1)
     forest.fit(features, labels)
     leaves, prior = forest.apply(features), marginal(labels, max_grade)
     nodes = [tree.tree_.node_count for tree in forest.estimators_]

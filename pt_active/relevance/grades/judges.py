@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, shown
+from pt_active.frames.checks import document_of, how_many, shown
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.tables import is_parquet, read_parquet, read_table
 from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.features import first_of, first_pairs
-from pt_active.relevance.grades.models import FittedGrades, MixtureGrades, check_positive
+from pt_active.relevance.grades.features import first_pairs
+from pt_active.relevance.grades.models import FittedGrades, MixtureGrades
 
 VOTES_COLUMN = re.compile(r"^votes_(\d+)$")  # A judge's votes for each label, ``votes_0 … votes_H``
 
@@ -42,7 +42,6 @@ class JudgeGrades(FittedGrades):
         judge: A frame or a file with ``qid, docno`` and ``label`` or ``votes_0 … votes_H``, which may be
             probabilities. H may differ from the highest grade.
         max_grade: G, the highest grade.
-        smoothing: The weight of the overall shares of the grades in each row of the confusion matrix, in pairs.
 
     Attributes:
         shares_: ``qid, docno`` and the share of the judge's votes for each label.
@@ -51,13 +50,11 @@ class JudgeGrades(FittedGrades):
         agreement_: The share of the judge's votes that are people's labels in training.
     """
 
-    def __init__(self, judge: AnyJudge, max_grade: int, smoothing: float = 5.0) -> None:
+    def __init__(self, judge: AnyJudge, max_grade: int) -> None:
         self.judge = judge
         self.max_grade = max_grade
-        self.smoothing = smoothing
 
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
-        check_positive("smoothing", self.smoothing)
         judged = labels >= 0
         frame, labels = frame[judged], labels[judged]
         self.marginal_ = fitting.marginal(labels, self.max_grade)
@@ -69,7 +66,7 @@ class JudgeGrades(FittedGrades):
                 f"{first_pairs(frame, self.shares_)}"
             )
         counts = shares[seen].T @ np.eye(self.max_grade + 1)[labels[seen]]
-        self.confusion_ = fitting.shrunk(counts, self.marginal_, self.smoothing)
+        self.confusion_ = fitting.shrunk(counts, self.marginal_)
         same = np.pad(shares, ((0, 0), (0, self.max_grade + 1)))[np.arange(len(labels)), labels]
         self.agreement_ = float(same[seen].mean())
 
@@ -147,7 +144,7 @@ def judge_table(judge: AnyJudge) -> pd.DataFrame:
     if wrong.any():
         raise ValueError(
             f"the judge's votes must be finite and not negative; those of {how_many('pair', int(wrong.sum()))} are "
-            f"not, such as {first_of(pairs[wrong])}: {counts[wrong][0].tolist()}"
+            f"not, such as {document_of(*pairs[wrong].iloc[0])}: {counts[wrong][0].tolist()}"
         )
     voted = counts.sum(axis=1) > 0
     shares = counts[voted] / counts[voted].sum(axis=1, keepdims=True)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import shown, transformer
+from pt_active.frames.checks import shown, transformer, whole_number
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, ranker_names, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.frames.steps import Step
@@ -60,7 +60,7 @@ class GradeModel(Step):
             RuntimeError: If the model has not been fitted.
         """
         pt.validate.result_frame(inp, extra_columns=self.needed_columns(inp.columns), context=self)
-        max_grade = _checked_max_grade(self.max_grade)
+        max_grade = whole_number("max_grade", self.max_grade, 1, HIGHEST_LABEL)
         frame = with_string_ids(inp)
         return _with_grades(frame, np.empty((0, max_grade + 1)) if frame.empty else self._grades(frame))
 
@@ -153,7 +153,7 @@ class FittedGrades(GradeModel, pt.Estimator):
         """
         check_unjudged(unjudged)
         pt.validate.result_frame(run, extra_columns=self.needed_columns(run.columns), context=self)
-        max_grade = _checked_max_grade(self.max_grade)
+        max_grade = whole_number("max_grade", self.max_grade, 1, HIGHEST_LABEL)
         frame = with_string_ids(run)
         check_pairs(frame, "the training run")
         labels = document_labels(frame, checked_qrels(qrels, max_grade), "the training run")
@@ -178,45 +178,39 @@ class FittedGrades(GradeModel, pt.Estimator):
         """float64[N, G+1], the fitted model's grade probabilities for a frame with string ids."""
 
 
+_BANDS = (1, 3, 5, 10, 20, 50, 100)  # The last rank of each band of ranks; one more holds all deeper ranks
+
+
 class PriorGrades(FittedGrades):
     """The share of each grade at similar ranks of the training run. With several rankers, the best rank counts.
 
+    The ranks are 1, 2–3, 4–5, 6–10, 11–20, 21–50, 51–100 and all deeper ones.
+
     Args:
         max_grade: G, the highest grade.
-        bands: The last rank (from 1) of each band of ranks, increasing. One more band holds all deeper ranks.
-        smoothing: The weight of the overall shares in each band, in documents.
 
     Attributes:
-        band_grades_: float64[len(bands) + 1, G+1], the share of each grade in each band.
+        band_grades_: float64[8, G+1], the share of each grade in each band of ranks.
     """
-
-    def __init__(
-        self, max_grade: int, bands: Sequence[int] = (1, 3, 5, 10, 20, 50, 100), smoothing: float = 5.0
-    ) -> None:
-        self.max_grade = max_grade
-        self.bands = bands
-        self.smoothing = smoothing
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
         """``score`` for a plain R frame; none for a frame of several rankers."""
         return ranking_columns(columns)
 
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
-        edges = np.asarray(self.bands)
-        if edges.ndim != 1 or not (np.diff(edges, prepend=0) > 0).all() or (edges != np.floor(edges)).any():
-            raise ValueError(f"bands must be increasing ranks from 1, got {self.bands!r}")
-        check_positive("smoothing", self.smoothing)
         judged = labels >= 0
-        counts = fitting.label_counts(self._band(frame)[judged], labels[judged], len(edges) + 1, self.max_grade)
+        counts = fitting.label_counts(_band(frame)[judged], labels[judged], len(_BANDS) + 1, self.max_grade)
         overall = fitting.marginal(labels[judged], self.max_grade)
-        self.band_grades_ = fitting.shrunk(counts, overall, self.smoothing)
+        self.band_grades_ = fitting.shrunk(counts, overall)
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
-        return self.band_grades_[self._band(frame)]
+        return self.band_grades_[_band(frame)]
 
-    def _band(self, frame: pd.DataFrame) -> np.ndarray:
-        ranks = best_rank(frame)
-        return np.where(ranks > 0, np.searchsorted(np.asarray(self.bands), ranks), len(self.bands))
+
+def _band(frame: pd.DataFrame) -> np.ndarray:
+    """int64[N], the band of each document's best rank; one that no ranker retrieves is in the last."""
+    ranks = best_rank(frame)
+    return np.where(ranks > 0, np.searchsorted(_BANDS, ranks), len(_BANDS))
 
 
 class MixtureGrades(Step, pt.Estimator):
@@ -306,15 +300,3 @@ def _warn_of_few(frame: pd.DataFrame, labels: np.ndarray) -> None:
             "the grade model may be wrong about the others; say whether unjudged is nonrelevant or missing",
             stacklevel=4,
         )
-
-
-def _checked_max_grade(max_grade: int) -> int:
-    if not (isinstance(max_grade, (int, np.integer)) and 1 <= max_grade <= HIGHEST_LABEL):
-        raise ValueError(f"max_grade must be a whole number from 1 to {HIGHEST_LABEL}, got {shown(max_grade)}")
-    return int(max_grade)
-
-
-def check_positive(name: str, value: float) -> None:
-    """Raise a ValueError if an argument of a model is not a positive, finite number."""
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive, finite number, got {value!r}")

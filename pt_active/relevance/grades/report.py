@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many
-from pt_active.frames.columns import check_pairs, grade_columns, with_string_ids
+from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades.features import document_labels
 from pt_active.relevance.grades.models import check_unjudged
@@ -58,12 +57,7 @@ class GradeReport:
         check_pairs(graded, "the graded frame")
         labels = document_labels(graded, checked_qrels(qrels, len(columns) - 1), "the graded frame")
         probabilities = graded[columns].to_numpy(dtype=np.float64)
-        right = (probabilities >= 0).all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= 1e-6)
-        if not right.all():
-            raise ValueError(
-                "grade probabilities must not be negative and must sum to 1; those of "
-                f"{how_many('document', int((~right).sum()))} do not, such as {probabilities[~right][0].tolist()}"
-            )
+        check_grades(graded, probabilities)
         return cls._of(probabilities, labels)
 
     @classmethod
@@ -101,10 +95,6 @@ class GradeReport:
             likelihood=likelihood,
             reliability=_reliability(grades, known),
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row with all numbers except the reliability table."""
-        return pd.DataFrame([{name: getattr(self, name) for name in ("n_judged", "n_unjudged", "likelihood")}])
 
     def __str__(self) -> str:
         rows = self.reliability.itertuples()

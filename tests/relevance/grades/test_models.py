@@ -3,6 +3,7 @@
 import gzip
 import warnings
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -73,8 +74,7 @@ MODELS = {
     "uniform": lambda: UniformGrades(G),
     "prior": lambda: PriorGrades(G),
     "logit": lambda: OrderedLogitGrades(G),
-    "classifier forest": lambda: ForestGrades(G, kind="classifier", trees=5, min_leaf=5),
-    "regressor forest": lambda: ForestGrades(G, kind="regressor", trees=5, min_leaf=5),
+    "forest": lambda: ForestGrades(G, trees=5, min_leaf=5),
     "labels of a judge": lambda: JudgeGrades(QRELS, G),
     "votes of a judge": lambda: JudgeGrades(VOTES, G),
     "mixture": lambda: MixtureGrades(UniformGrades(G), PriorGrades(G), OrderedLogitGrades(G)),
@@ -165,25 +165,25 @@ def test_the_ordered_logit_knows_how_far_off_it_is_for_other_queries():
 
 def test_band_marginals_by_counting():
     """Documents without a label count in the ranks of the others, and a band without a label has all shares."""
-    rng = np.random.default_rng(7)
-    ranks, labels = rng.integers(0, 30, 200), rng.integers(0, 3, 200)
-    frame = pd.DataFrame({"qid": "1", "docno": [f"d{z}" for z in range(200)], "rank_a": ranks - 1})
-    model = PriorGrades(3, bands=(1, 5, 20, 1000), smoothing=2.5).fit(frame, frame.assign(label=labels))
-    graded, overall = model.transform(frame)[COLUMNS], (np.bincount(labels, minlength=4) + 0.5) / (200 + 2)
-    for band, (low, high) in enumerate([(1, 1), (2, 5), (6, 20), (21, 1000), (0, 0)]):
-        inside = (low <= ranks) & (ranks <= high)
-        counts = np.bincount(labels[inside], minlength=4)
-        assert_allclose(model.band_grades_[band], (counts + 2.5 * overall) / (counts.sum() + 2.5))
+    rng, n = np.random.default_rng(7), 400
+    ranks, labels = rng.choice(np.r_[:30, 101:110], n), rng.integers(0, 3, n)
+    known = np.where((ranks == 1) | (rng.random(n) < 0.2), -1, labels)
+    frame = pd.DataFrame({"qid": "1", "docno": [f"d{z}" for z in range(n)], "rank_a": ranks - 1})
+    model = PriorGrades(3).fit(frame, frame.assign(label=known))
+    graded, overall = model.transform(frame)[COLUMNS], (np.bincount(known[known >= 0], minlength=4) + 0.5)
+    overall /= (known >= 0).sum() + 2
+    ranks = np.where(ranks == 0, 1000, ranks)
+    ends = [0, 1, 3, 5, 10, 20, 50, 100, 1000]
+    for band, (above, last) in enumerate(pairwise(ends)):
+        inside = (above < ranks) & (ranks <= last)
+        counts = np.bincount(labels[inside & (known >= 0)], minlength=4)
+        assert_allclose(model.band_grades_[band], (counts + 5 * overall) / (counts.sum() + 5))
         assert_array_equal(graded[inside], rounded_grades(model.band_grades_[np.full(inside.sum(), band)]))
-    run = pd.DataFrame({"qid": "1", "docno": list("abc"), "score": [3.0, 2.0, 1.0]})
-    model = PriorGrades(1, bands=(1, 2), smoothing=1e-9).fit(run, run.assign(label=[1, 0, 1]).drop(index=1))
-    assert_allclose(model.band_grades_, [[0, 1], [0.5 / 3, 2.5 / 3], [0, 1]], atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["classifier", "regressor"])
-def test_forest_by_walking_to_the_leaves(kind):
+def test_forest_by_walking_to_the_leaves():
     features, labels = proportional_odds(np.random.default_rng(9), 120)
-    model = fitting.fit_forest(features, labels, max_grade=4, kind=kind, trees=4, min_leaf=6, seed=3)
+    model = fitting.fit_forest(features, labels, max_grade=4, trees=4, min_leaf=6, seed=3)
     new = np.random.default_rng(10).normal(size=(7, 2))
     total = np.zeros((7, 5))
     for tree in model.forest.estimators_:
@@ -266,11 +266,8 @@ REFUSED = {
         ((RUN.drop(columns="docno"), QRELS), "docno"),
     ],
     lambda model: model.fit(RUN, QRELS): [
-        (ForestGrades(G, kind="tree"), "unknown kind of forest 'tree'; it is one of classifier, regressor"),
-        (OrderedLogitGrades(G, prior_scale=0), "prior_scale must be a positive, finite number, got 0"),
-        (PriorGrades(0), "max_grade must be a whole number from 1 to 1000"),
-        *((PriorGrades(G, bands=bands), "bands must be increasing ranks") for bands in ((3, 1), (0, 1), (1.5,))),
-        *((PriorGrades(G, smoothing=s), "smoothing must be a positive, finite") for s in (0, np.inf)),
+        (OrderedLogitGrades(G, prior_scale=0), "prior_scale must be a positive number, got 0"),
+        (PriorGrades(0), "max_grade must be at least 1, got 0"),
         (JudgeGrades(QRELS.assign(docno="x" + QRELS["docno"]), G), "is in the judge's frame; do qid and docno match"),
         (JudgeGrades(QRELS.assign(label=0.5), G), "the judge's labels: .* whole number"),
         (JudgeGrades(QRELS[["qid", "docno"]], G), "needs qid, docno and either label or votes_0"),
@@ -287,8 +284,8 @@ REFUSED = {
     lambda frames: GradeReport.of(*frames): [
         ((RUN, QRELS), "no columns grade_0"),
         ((UNIFORM, OTHER), r"no document of the graded frame has a label \(180 documents,"),
-        ((UNIFORM.assign(grade_1=np.nan), QRELS), "sum to 1; those of 180 documents do not"),
-        ((UNIFORM.assign(grade_1=-0.25, grade_2=0.75), QRELS), "sum to 1; those of 180 documents do not"),
+        ((UNIFORM.assign(grade_1=np.nan), QRELS), "sum to 1; those of 180 documents are not"),
+        ((UNIFORM.assign(grade_1=-0.25, grade_2=0.75), QRELS), "sum to 1; those of 180 documents are not"),
     ],
 }
 
@@ -299,7 +296,7 @@ def test_what_is_refused(ask, what, message):
         ask(what)
 
 
-@pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "labels of a judge"])
+@pytest.mark.parametrize("name", ["prior", "logit", "forest", "labels of a judge"])
 def test_grades_that_never_occur_keep_some_probability(name):
     graded = fitted_to(name, RUN, QRELS.assign(label=2)).transform(RUN)
     assert graded[["grade_0", "grade_1", "grade_3"]].stack().between(0, 0.01, inclusive="neither").all()
@@ -309,9 +306,9 @@ def test_a_judge_by_hand():
     run = pd.DataFrame({"qid": "1", "docno": list("abcd")})
     qrels = pd.DataFrame({"qid": "1", "docno": list("abc"), "label": [1, 0, 1]})
     votes = pd.DataFrame({"qid": "1", "docno": list("abe"), "votes_0": [1, 3, 1], "votes_1": [3, 1, 1]})
-    model = JudgeGrades(votes, max_grade=1, smoothing=2).fit(run, qrels)
+    model = JudgeGrades(votes, max_grade=1).fit(run, qrels)
     marginal = np.array([1.5, 2.5]) / 4
-    confusion = np.array([[0.75 + 0.75, 0.25 + 1.25], [0.25 + 0.75, 0.75 + 1.25]]) / 3
+    confusion = (np.array([[0.75, 0.25], [0.25, 0.75]]) + 5 * marginal) / 6
     assert_allclose(model.marginal_, marginal)
     assert_allclose(model.confusion_, confusion)
     want = [[0.25, 0.75] @ confusion, [0.75, 0.25] @ confusion, marginal, marginal]
