@@ -9,7 +9,6 @@ that gives its `RankForm` and an entry in `RANK_FORMS`, with a class if `ir_meas
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -136,9 +135,7 @@ def _by_name(name: str) -> irm.Measure:
         try:
             (parsed,) = ir_measures.parse_trec_measure(name)
         except ValueError as error:
-            names = {each.lower(): measure.NAME for each, measure in irm.registry.items()}
-            near = difflib.get_close_matches(re.split(r"[(@_\d]", name.strip().lower())[0], names, n=1)
-            ask = f"did you mean {names[near[0]]}?" if near else "write it as ir_measures does, such as DCG@10 or AP"
+            ask = "write it as ir_measures does, such as DCG@10 or AP"
             raise ValueError(f"unknown measure {shown(name)}; {ask}") from error
     known = RANK_FORMS.get(str(parsed.NAME))
     return parsed if known is None else type(known.measure)(**parsed.params)

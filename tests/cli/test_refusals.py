@@ -44,7 +44,7 @@ REFUSED = {
         "--texts other.tsv": "other.tsv: the file has no text for any document of the runs: it has 'E-1',",
         "--train-run past.run --train-qrels zero.qrels": "zero.qrels: no document of past.run has a label",
         "--budget -1": "--budget must be a positive number, got -1.0",
-        "--measure nDGC@5": "did you mean nDCG?",
+        "--measure nDGC@5": "unknown measure 'nDGC@5'",
     },
     PROJECT: {
         "budgt = 3": "pt-active.toml: unknown key 'budgt'; it is one of plan, report, ",

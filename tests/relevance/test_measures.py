@@ -99,9 +99,7 @@ def test_row_order_does_not_matter(run_order, qrel_order):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nDGC_5", "unknown measure 'nDGC_5'; did you mean nDCG?"),
-        ("rbp(q=0.5)@7", "unknown measure 'rbp(q=0.5)@7'; did you mean RBP?"),
-        ("", "unknown measure ''; write it as ir_measures does"),
+        ("nDGC_5", "unknown measure 'nDGC_5'; write it as ir_measures does"),
         ("x" * 500, "; write it as ir_measures does"),
         ("DCG@0", "cutoff must be at least 1"),
         ("DCG(gain='cubic')@10", "gain"),
