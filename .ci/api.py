@@ -129,7 +129,7 @@ MODULES: dict[str, str] = {
     "pt_active.judging.records": "write_records qrels_of",
     "pt_active.judging.files": "import_records read_labels write_worklist",
     "pt_active.demo": "demo_collection DemoCollection.judge",
-    "pt_active.relevance.grades.recalibration": "recalibrated_grades recalibrated_line",
+    "pt_active.relevance.grades.recalibration": "recalibrated_grades",
     "pt_active.sampling.designs": "sampling_distribution",
     "pt_active.sampling.draws": "draw_to_budget",
     "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",

@@ -39,7 +39,7 @@ from pt_active.inference.replay import Method, Population
 from pt_active.inference.statistics import Statistic
 from pt_active.inference.weightings import CONTROLLED, CROSS_VALIDATED, WEIGHTINGS, estimate_mean, inclusion_regression
 from pt_active.relevance.grades.features import document_features
-from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line
+from pt_active.relevance.grades.recalibration import recalibrated_grades
 from pt_active.relevance.losses import CrossEntropy, label_table
 from pt_active.rounds.instances import QueryInstances
 from pt_active.sampling.chances import defended
@@ -153,6 +153,15 @@ def digits_task(seed: int) -> Task:
     shifted = np.roll(images[rest].reshape(-1, 8, 8), 1, axis=2).reshape(len(rest), 64)
     pool = np.concatenate([images[rest], shifted])
     return pairs_task("digits", classifier.predict_proba(pool), np.tile(label[rest], 2), pool, 20)
+
+
+def recalibrated_line(model: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``α + β f`` by weighted least squares over known values: the linear recalibration of a regression model [AI]."""
+    known = np.isfinite(values)
+    if len(np.unique(model[known])) < 2:
+        return model
+    slope, intercept = np.polyfit(model[known], values[known], 1, w=np.sqrt(weights[known]))
+    return intercept + slope * model
 
 
 def diabetes_task(seed: int) -> Task:

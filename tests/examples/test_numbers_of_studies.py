@@ -58,6 +58,16 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch):
             assert found.confidence_interval() == wanted.confidence_interval()
 
 
+def test_a_line_solves_its_estimating_equation(script):
+    """``Σ a (y − α − β f)(1, f) = 0`` over the labels."""
+    rng, line = np.random.default_rng(8), script("active_testing").recalibrated_line
+    model, values, weights = rng.normal(size=30), rng.normal(size=30), rng.random(30) + 0.1
+    values[20:] = np.nan
+    off = weights * np.nan_to_num(values - line(model, values, weights))
+    np.testing.assert_allclose([off.sum(), off @ model], 0, atol=1e-12)
+    assert line(model, np.full(30, np.nan), weights) is model
+
+
 @pytest.mark.slow
 def test_one_at_a_time_lur_is_lure(script):
     """The weights are those of Farquhar et al. (2021): 1 + (N − M)/(N − m) (1/((N − m + 1) q_m) − 1), over M."""

@@ -17,38 +17,34 @@ the parameters finite if there are few labels, or labels of one grade only."""
 MIN_PROBABILITY = 1e-6  # Smaller probabilities count as this, so that labels can correct a model that rules out a grade
 
 
-def recalibrated_grades(
-    grades: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float = PRIOR_SCALE
-) -> np.ndarray:
+def recalibrated_grades(grades: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """``P'(y = k) ∝ exp(α_k + β log f_k)``, ``α_0 = 0``: multinomial recalibration, or logistic for two grades.
 
     It solves ``Σ_i a_i (1[y_i = k] − P'_ik) = α_k/σ²`` for each k and
     ``Σ_i a_i Σ_k (1[y_i = k] − P'_ik) log f_ik = (β − 1)/σ²``, where a are the weights divided by the mean weight of
-    the labels. For two grades it is ``logit P' = α + β logit f``.
+    the labels, and σ is `PRIOR_SCALE`. For two grades it is ``logit P' = α + β logit f``.
 
     Args:
         grades: float64[N, G+1], f.
         labels: int64[N], y; -1 where there is none.
         weights: float64[N], ``1/Ê``, positive; not used where there is no label.
-        prior_scale: σ of the prior; a large value makes it negligible.
 
     Returns:
         float64[N, G+1], P'; ``grades`` unchanged if there is no label.
 
     Raises:
-        ValueError: If a label is above G, or a weight or the scale is not positive.
+        ValueError: If a label is above G, or a weight is not positive.
     """
     known = labels >= 0
     if labels.max(initial=-1) >= grades.shape[1]:
         raise ValueError(f"labels must not be above the highest grade, {grades.shape[1] - 1}, got {labels.max()}")
-    if not prior_scale > 0:
-        raise ValueError(f"prior_scale must be a positive number, got {prior_scale}")
-    _check_positive(weights[known])
+    if not (np.isfinite(weights[known]) & (weights[known] > 0)).all():
+        raise ValueError("weights of labels must be positive numbers")
     if not known.any():
         return grades
     logs = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
-    arguments = logs[known], labels[known], weights[known] / weights[known].mean(), prior_scale
+    arguments = logs[known], labels[known], weights[known] / weights[known].mean()
     parameters = fitting.optimum(recalibration_objective, start, arguments, "recalibration")
     score = np.r_[0.0, parameters[:-1]] + parameters[-1] * logs
     odds = np.exp(score - score.max(axis=1, keepdims=True))
@@ -56,7 +52,7 @@ def recalibrated_grades(
 
 
 def recalibration_objective(
-    parameters: np.ndarray, features: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float
+    parameters: np.ndarray, features: np.ndarray, labels: np.ndarray, weights: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """The negative log posterior per label, whose gradient is zero where the estimating equations hold."""
     from scipy.special import logsumexp
@@ -64,39 +60,7 @@ def recalibration_objective(
     n, prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0]
     score = np.r_[0.0, parameters[:-1]] + parameters[-1] * features
     logarithm = score - logsumexp(score, axis=1, keepdims=True)
-    value = -(weights * logarithm[np.arange(n), labels]).sum() + (prior**2).sum() / (2 * prior_scale**2)
+    value = -(weights * logarithm[np.arange(n), labels]).sum() + (prior**2).sum() / (2 * PRIOR_SCALE**2)
     off = weights[:, None] * (np.exp(logarithm) - np.eye(features.shape[1])[labels])
-    gradient = np.r_[off.sum(axis=0)[1:], (off * features).sum()] + prior / prior_scale**2
+    gradient = np.r_[off.sum(axis=0)[1:], (off * features).sum()] + prior / PRIOR_SCALE**2
     return float(value) / n, gradient / n
-
-
-def recalibrated_line(model: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """``α + β f`` by weighted least squares: linear recalibration of a regression model.
-
-    It solves ``Σ a (y − α − β f)(1, f) = 0``.
-
-    Args:
-        model: float64[N], f, the model's predictions.
-        values: float64[N], y; NaN where there is no label.
-        weights: float64[N], a, positive; not used where there is no label.
-
-    Returns:
-        float64[N]; ``model`` unchanged if the labels do not determine a line.
-
-    Raises:
-        ValueError: If a weight is not positive.
-    """
-    known = np.isfinite(values)
-    _check_positive(weights[known])
-    if not known.any() or np.ptp(model[known]) <= 1e-12 * np.abs(model[known]).max():
-        return model
-    share = weights[known] / weights[known].sum()
-    centre, mean = share @ model[known], share @ values[known]
-    apart = share * (model[known] - centre)
-    slope = (apart @ values[known]) / (apart @ (model[known] - centre))
-    return np.asarray(mean + slope * (model - centre))
-
-
-def _check_positive(weights: np.ndarray) -> None:
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError("weights of labels must be positive numbers")

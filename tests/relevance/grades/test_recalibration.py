@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line
+from pt_active.relevance.grades.recalibration import recalibrated_grades
 
 
 def distorted(n, seed):
@@ -16,7 +16,7 @@ def distorted(n, seed):
 
 
 def test_multinomial_recalibration_solves_its_equation():
-    """``Σ a (y_k − P'_k) = α_k/σ²`` and ``Σ a Σ_k (y_k − P'_k) log f_k = (β − 1)/σ²``, a = weights over their mean.
+    """``Σ a (y_k − P'_k) = α_k`` and ``Σ a Σ_k (y_k − P'_k) log f_k = β − 1``, a = weights over their mean.
 
     So the prior weighs as much as one label of average weight.
     """
@@ -24,13 +24,13 @@ def test_multinomial_recalibration_solves_its_equation():
     grades, weights = rng.dirichlet(np.ones(3), size=200), rng.random(200) + 0.2
     labels = np.array([rng.choice(3, p=row) for row in grades])
     labels[rng.random(200) < 0.5] = -1
-    found, known = recalibrated_grades(grades, labels, weights, prior_scale=0.7), labels >= 0
+    found, known = recalibrated_grades(grades, labels, weights), labels >= 0
     np.testing.assert_allclose(found.sum(axis=1), 1)
     odds, before = (np.log(each[:, 1:] / each[:, :1]) for each in (found, grades))
     lines = np.array([np.polyfit(before[:, k], odds[:, k], 1) for k in (0, 1)])
     off = (weights[known] / weights[known].mean())[:, None] * (np.eye(3)[labels] - found)[known]
-    np.testing.assert_allclose(off.sum(axis=0)[1:], lines[:, 1] / 0.7**2, atol=1e-4)
-    np.testing.assert_allclose((off * np.log(grades[known])).sum(), (lines[:, 0] - 1) / 0.7**2, atol=1e-4)
+    np.testing.assert_allclose(off.sum(axis=0)[1:], lines[:, 1], atol=1e-4)
+    np.testing.assert_allclose((off * np.log(grades[known])).sum(), lines[:, 0] - 1, atol=1e-4)
 
 
 def test_recalibration_finds_the_truth_and_the_prior_keeps_it_finite():
@@ -44,27 +44,14 @@ def test_recalibration_finds_the_truth_and_the_prior_keeps_it_finite():
     assert recalibrated_grades(grades, np.full(5000, -1), np.ones(5000)) is grades
 
 
-def test_a_line_is_the_weighted_least_squares_one():
-    rng = np.random.default_rng(8)
-    model, values, weights = rng.normal(size=30), rng.normal(size=30), rng.random(30) + 0.1
-    values[20:] = np.nan
-    slope, intercept = np.polyfit(model[:20], values[:20], 1, w=np.sqrt(weights[:20]))
-    np.testing.assert_allclose(recalibrated_line(model, values, weights), intercept + slope * model, atol=1e-12)
-    assert recalibrated_line(model, np.full(30, np.nan), weights) is model
-    np.testing.assert_allclose(recalibrated_line(np.ones(3), np.arange(3.0), np.ones(3)), 1)
-    with pytest.raises(ValueError, match="weights of labels must be positive"):
-        recalibrated_line(model, values, np.full(30, np.nan))
-
-
 @pytest.mark.parametrize(
-    ("label", "weight", "prior_scale", "message"),
+    ("label", "weight", "message"),
     [
-        (2, 1, 1.0, "labels must not be above the highest grade, 1, got 2"),
-        (1, 0, 1.0, "weights of labels must be positive"),
-        (1, 1, 0, "prior_scale must be a positive number, got 0"),
+        (2, 1, "labels must not be above the highest grade, 1, got 2"),
+        (1, 0, "weights of labels must be positive"),
     ],
 )
-def test_bad_arguments(label, weight, prior_scale, message):
+def test_bad_arguments(label, weight, message):
     grades, labels = distorted(6, 1)[0], np.array([0, label, -1, -1, -1, -1])
     with pytest.raises(ValueError, match=message):
-        recalibrated_grades(grades, labels, np.full(6, weight), prior_scale=prior_scale)
+        recalibrated_grades(grades, labels, np.full(6, weight))
