@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import lzma
 import os
 import re
 import signal
@@ -107,7 +106,7 @@ def foreseen(error: BaseException) -> str | None:
         return f"there is not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, RecursionError):
         return "the input is nested too deeply"
-    if isinstance(error, (EOFError, zlib.error, lzma.LZMAError)):
+    if isinstance(error, (EOFError, zlib.error)):
         return f"a compressed file is damaged: {error}"
     if isinstance(error, Warning):
         return f"{error}; this is a warning, and python -W error makes it an error"

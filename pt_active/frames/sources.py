@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import gzip
 import io
-import lzma
 import os
 import re
-import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +16,7 @@ from pathlib import Path
 
 from pt_active.frames.checks import file_path
 
-_UNPACK: dict[bytes, Callable[[bytes], bytes]] = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ\x00": lzma.decompress}
-_UNPACK |= {b"BZh%d1AY&SY" % level: bz2.decompress for level in range(1, 10)}
-"""First bytes of a compressed file → a function that unpacks it."""
+_GZIP = b"\x1f\x8b"  # The first bytes of a compressed file
 
 
 @dataclass(frozen=True)
@@ -37,8 +32,7 @@ class Source:
     @property
     def suffixes(self) -> list[str]:
         """The suffixes of the file's name, without that of a compression."""
-        suffixes = Path(self.path).suffixes
-        return suffixes[:-1] if suffixes and suffixes[-1] in (".gz", ".bz2", ".xz") else suffixes
+        return Path(self.path.removesuffix(".gz")).suffixes
 
     @cached_property
     def ended(self) -> bytes:
@@ -69,13 +63,9 @@ class Source:
             yield number, line.decode("utf-8")
 
     def first_line(self) -> str:
-        """The first line that is not blank; an empty string if there is none."""
-        begin = re.search(rb"\S", self.content)
-        if begin is None:
-            return ""
-        start = max(self.content.rfind(end, 0, begin.start()) for end in (b"\n", b"\r")) + 1
-        line = re.compile(rb"[^\r\n]*").match(self.content, start)
-        return line[0].decode("utf-8", "surrogateescape") if line else ""
+        """The first line that is not blank, from its first character; an empty string if there is none."""
+        line, *_ = re.split(rb"[\r\n]", self.content.lstrip(), maxsplit=1)
+        return line.decode("utf-8", "surrogateescape")
 
 
 @contextmanager
@@ -96,14 +86,13 @@ def read_source(path: str | Path) -> Source:
 
 def read_bytes(path: str | Path) -> bytes:
     """Read a file or a stream once; a compressed one is known by its first bytes."""
-    with naming(path), file_path("path", path).open("rb") as stream:
-        device = stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
-        if device and not stream.isatty() and stream.read(1):
-            raise ValueError("expected a file or a pipe; got a device, which has no end")
-        content = stream.read()
+    with naming(path):
+        content = file_path("path", path).read_bytes()
+        if not content.startswith(_GZIP):
+            return content
         try:
-            return next((unpack for magic, unpack in _UNPACK.items() if content.startswith(magic)), bytes)(content)
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+            return gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"the compressed data is damaged: {error}") from error
 
 

@@ -42,7 +42,7 @@ class Layout(NamedTuple):
 
 
 RUN = Layout(("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "score", "rank"), ("rank", "score"))
-QRELS = Layout(("qid", "iteration", "docno", "label"), ("qid", "docno", "label"), ("label",))
+QRELS = Layout(("qid", "iteration", "docno", "label"), ("qid", "iteration", "docno", "label"), ("label",))
 
 
 def read_run(path: str | Path) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def read_qrels(path: str | Path) -> pd.DataFrame:
     """
     with working(f"reading {path}"), naming(path):
         if is_parquet(path):
-            return checked_qrels(read_parquet(path, QRELS.read))
+            return checked_qrels(read_parquet(path, ("qid", "docno", "label")))
         return checked_qrels(read_columns(read_source(path), QRELS), place="line")
 
 
@@ -109,7 +109,8 @@ def read_columns(source: Source, layout: Layout) -> pd.DataFrame:
     if frame.empty:
         raise ValueError(f"the file is empty; expected {layout.shape}")
     if layout is QRELS:
-        _check_not_swapped(source, frame)
+        _check_not_swapped(frame)
+        frame = frame.drop(columns="iteration")
     return with_string_ids(frame, "line")
 
 
@@ -126,15 +127,12 @@ def _line_by_line(source: Source, layout: Layout) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(layout.columns))[list(layout.read)]
 
 
-def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
+def _check_not_swapped(frame: pd.DataFrame) -> None:
     """Raise if all labels of qrels are equal, but the iterations look like labels."""
-    label = as_numbers(frame["label"])
-    if len(label) < _MIN_SWAPPED or np.ptp(label) != 0:
+    label, iterations = as_numbers(frame["label"]), frame["iteration"].unique()
+    if len(label) < _MIN_SWAPPED or np.ptp(label) != 0 or len(iterations) == 1:
         return
-    lines = (line.replace(b"\t", b" ").split(b" ") for line in source.ended.split(b"\n"))
-    rows = ([field for field in line if field] for line in lines)
-    iterations = {fields[1] for fields in rows if fields}
-    if len(iterations) > 1 and all(re.fullmatch(rb"[+-]?[0-9]+", each) for each in iterations):
+    if all(re.fullmatch("[+-]?[0-9]+", each) for each in iterations):
         said = f"the label {label[0]:g} in every line and several iterations: these two columns"
         raise unfit(f"line {frame.index[0]}", QRELS.shape, f"{said} seem to be swapped")
 

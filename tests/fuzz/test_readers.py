@@ -223,12 +223,6 @@ def test_what_a_sheet_says_of_its_size_is_not_believed(tmp_path: Path) -> None:
     assert len(read_file(large)) == 1
 
 
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no device without an end")
-def test_a_device_without_an_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="/dev/zero.*a device, which has no end"):
-        read_topics("/dev/zero")
-
-
 @pytest.mark.parametrize("digits", [400, 5000])
 def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path, digits: int) -> None:
     project = tmp_path / "job.toml"
