@@ -47,7 +47,6 @@ NAMES = {
         UnitCost
         LogLengthCost
         ColumnCost
-        TimeCost
     """,
     "Design, draw, plan": """
         SamplingDistribution

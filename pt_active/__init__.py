@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pt_active.plans.answers.results import Comparison, Estimate
     from pt_active.plans.answers.status import Status
     from pt_active.plans.plan import Plan
-    from pt_active.relevance.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
+    from pt_active.relevance.costs import ColumnCost, LogLengthCost, UnitCost
     from pt_active.relevance.grades.judges import JudgeGrades
     from pt_active.relevance.grades.learned import ForestGrades, OrderedLogitGrades
     from pt_active.relevance.grades.models import ColdGrades, MixtureGrades, PriorGrades, UniformGrades
@@ -61,7 +61,6 @@ __all__ = [
     "Runs",
     "SamplingDistribution",
     "Status",
-    "TimeCost",
     "UniformGrades",
     "UnitCost",
     "compare_learners",
@@ -80,7 +79,7 @@ _SOURCES = {
     "plans.answers.results": "Comparison Estimate",
     "plans.answers.status": "Status",
     "plans.plan": "Plan",
-    "relevance.costs": "ColumnCost LogLengthCost TimeCost UnitCost",
+    "relevance.costs": "ColumnCost LogLengthCost UnitCost",
     "relevance.grades.judges": "JudgeGrades",
     "relevance.grades.learned": "ForestGrades OrderedLogitGrades",
     "relevance.grades.models": "ColdGrades MixtureGrades PriorGrades UniformGrades",

@@ -13,7 +13,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.cli.options import check_known, cost_names, flag
+from pt_active.cli.options import check_known, flag
 from pt_active.frames.checks import how_many, shown, some, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.sources import naming
@@ -89,7 +89,7 @@ class PoolFiles(RunFiles):
 
     def of_judging(self) -> Cost:
         """What judging costs."""
-        check_known("cost", self.cost, cost_names())
+        check_known("cost", self.cost, COSTS)
         return COSTS[self.cost or "unit"](per_query=self.per_query or 0.0)
 
     def model(self) -> Modelled:

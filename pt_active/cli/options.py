@@ -31,7 +31,6 @@ from pt_active.plans.answers.looks import USUAL, looks_asked
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.sampled import wanted_documents
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import COSTS
 
 REQUIRED = MISSING  # The default of an option that has none
 TYPED = "typed"  # The key of its metadata
@@ -209,11 +208,6 @@ def check_known(name: str, value: str | None, names: Iterable[str]) -> None:
     """Raise if a value is not one of the names that an option has."""
     if value is not None and value not in (known := list(names)):
         raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(known)}")
-
-
-def cost_names() -> list[str]:
-    """The values of the key ``cost``: the costs whose arguments include ``per_query``."""
-    return [name for name, kind in COSTS.items() if "per_query" in inspect.signature(kind).parameters]
 
 
 OUT_FOLDER = "The folder to create."

@@ -119,47 +119,12 @@ class LogLengthCost:
         return cost * (len(np.unique(query)) / cost.sum())
 
 
-@dataclass(frozen=True)
-class TimeCost:
-    """Hours of judging, computed from the seconds that a document and the opening of a query take.
-
-    Args:
-        seconds_per_document: The time to read and label one document.
-        seconds_per_query: The time to understand what a query asks for, before its first document.
-
-    Raises:
-        ValueError: If the time for a document is not positive, or that for a query is negative.
-    """
-
-    unit: ClassVar[str] = "hours"
-
-    seconds_per_document: float
-    seconds_per_query: float = 0.0
-
-    def __post_init__(self) -> None:
-        document, query = self.seconds_per_document, self.seconds_per_query
-        if not (np.isfinite(document) and document > 0):
-            raise ValueError(f"seconds_per_document must be a positive number, got {document}")
-        if not (np.isfinite(query) and query >= 0):
-            raise ValueError(f"seconds_per_query must be a finite number and not negative, got {query}")
-
-    @property
-    def per_query(self) -> float:
-        """Hours for opening a query."""
-        return self.seconds_per_query / 3600
-
-    def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """float64[N], the hours that each document takes."""
-        return np.full(len(query), self.seconds_per_document / 3600)
-
-
 COSTS: dict[str, type[Any]] = {
     "unit": UnitCost,
     "log-length": LogLengthCost,
     "column": ColumnCost,
-    "time": TimeCost,
 }
-"""The costs by name. The command line offers those that can be made from ``per_query`` alone."""
+"""The costs by name, each of which can be made from ``per_query`` alone."""
 
 
 def check_per_query(cost: Cost) -> float:

@@ -29,7 +29,7 @@ from statsmodels.stats.multitest import multipletests
 from typer.testing import CliRunner
 
 import pt_active
-from pt_active.cli import app, options
+from pt_active.cli import app
 from pt_active.demo import collection
 from pt_active.inference.estimators import estimators_of
 from pt_active.inference.stopping.looks import ALWAYS, PLANNED
@@ -173,7 +173,7 @@ LISTED = {
     "document estimators": ("documents", "inference.documents:DOCUMENT_ESTIMATORS"),
     "formats": ("data-model", "frames.worklists:FORMATS"),
     "grade models": ("concepts", "relevance.grades.learned:GRADES"),
-    "costs": ("concepts", options.cost_names()),
+    "costs": ("concepts", "relevance.costs:COSTS"),
     "round estimators": ("auditing", round_estimators()),
     "looks": ("stopping", (ALWAYS, PLANNED)),
     "strategies": ("auditing", "rounds.active_test:STRATEGIES"),

@@ -91,7 +91,7 @@ class Outlook(Printed):
             pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
             topics: ``qid, query`` (+ ``traffic``), the target population. May be None if ``pool`` is a frame.
             measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
-            cost: Labelling cost; with `TimeCost` budgets are hours.
+            cost: Labelling cost.
             methods: Ways of sampling, all without replacement. If left out: plain random queries, the default design of
                 queries and the default way to draw documents.
             pilot: A plan on the same pool and its labels so far, whose errors replace those that the model expects.

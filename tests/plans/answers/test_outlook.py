@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
+from pt_active import DCG, ERR, Plan, UnitCost
 from pt_active.inference.drawn_documents import estimate_documents
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.bets import excluded
@@ -94,7 +94,7 @@ REFUSED = [
     (lambda look, _: look.budget_for(width=-1.0), "width must be a positive number"),
     (lambda look, _: look.budget_for(difference=[0.1]), r"difference must be a number, got \[0.1\]"),
     (lambda look, _: look.budget_for(width=0.4, query_cost=3), "query_cost= is for new queries"),
-    (lambda _, of: of(cost=TimeCost(30, -1)), "per_query must be a finite number and not negative"),
+    (lambda _, of: of(cost=UnitCost(-1)), "per_query must be a finite number and not negative"),
     (lambda _, of: of(methods=[Method("passive", "snis")]), "only samples without replacement"),
     (lambda _, of: of(methods=["hedged"]), "a list of Method, got 'hedged' in it"),
     (lambda _, of: of(pilot=(pd.DataFrame(), pd.DataFrame())), "pilot must be a plan and its labels"),

@@ -8,7 +8,7 @@ import pytest
 from drawn_order import ordered
 from samples import wanted
 
-from pt_active import DCG, Plan, Status, TimeCost, UnitCost
+from pt_active import DCG, Plan, Status, UnitCost
 from pt_active.frames.qrels import known_labels
 from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.sequence import sequence_of
@@ -19,7 +19,6 @@ PLANS: dict[str, dict[str, Any]] = {
     "queries": {"budget": 200, "seed": 3, "level": "query"},
     "documents": {"budget": 150, "seed": 3, **DOCUMENTS},
     "opened": {"budget": 180, "seed": 5, "cost": UnitCost(per_query=3), **DOCUMENTS},
-    "hours": {"budget": 1.5, "seed": 3, "cost": TimeCost(30, 60), **DOCUMENTS},
 }
 KINDS = pytest.mark.parametrize("kind", PLANS)
 NUMBERS = ("value", "low", "high", "standard_error", "e_value", "spent")
@@ -173,7 +172,7 @@ def test_neither_the_order_of_rows_nor_repetitions_nor_cuts_matter(kind, pool, p
 def test_an_extension_changes_nothing_that_was_said(kind, plans, come, labels):
     """The bets are spread for the first budget, whatever is added to it."""
     plan, some = plans[kind], come[kind]
-    longer = plan.extend(2.0 if kind == "hours" else 100)
+    longer = plan.extend(100)
     for part in (40, len(some)):
         before, after = plan.status(some.head(part)), longer.status(some.head(part))
         assert said(before) == said(after)
