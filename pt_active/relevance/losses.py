@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pt_active.frames.checks import whole_number, within
 from pt_active.relevance.digits import product, rounded
 
 Terms = tuple[np.ndarray, np.ndarray]  # The numerator ``u = w ℓ`` and the weight ``w``, two float64[...] of one shape
@@ -240,8 +241,7 @@ class FMeasure(Loss):
     lower_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.eta, (int, float, np.number)) and 0 <= self.eta <= 1):
-            raise ValueError(f"eta must be a number between 0 and 1, got {self.eta!r}")
+        within("eta", self.eta, 0, 1)
         check_rel(self.rel)
 
     @property
@@ -290,8 +290,7 @@ def relevance(grades: np.ndarray, rel: int) -> np.ndarray:
 
 def check_rel(rel: int, max_grade: int | None = None) -> None:
     """Raise if ``rel`` cannot be the lowest relevant grade."""
-    if isinstance(rel, bool) or not isinstance(rel, (int, np.integer)) or rel < 1:
-        raise ValueError(f"rel must be a whole number of at least 1, got {rel!r}")
+    whole_number("rel", rel, 1)
     if max_grade is not None and rel > max_grade:
         raise ValueError(f"rel={rel} is above the highest grade, {max_grade}: nothing could be relevant")
 

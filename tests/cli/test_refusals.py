@@ -85,7 +85,7 @@ REFUSED = {
         "| level = 'page'": "unknown level 'page'; it is one of query, document",
         "| level = 'document'; design = 'optimal'": "unknown document design 'optimal'; it is one of successive, surpr",
         "--measure nDCG@5 | design = 'successive'": "documents of this measure are drawn by surprises or depth, not",
-        "--max-grade 0": "--max-grade must be a whole number from 1 to 1000, got 0",
+        "--max-grade 0": "--max-grade must be at least 1, got 0",
         "| seed = -1": "seed must be at least 0, got -1",
         "| depth = 0": "depth must be at least 1, got 0",
         "| topics = 'irds:none'": "ir_datasets has no data set 'none'",

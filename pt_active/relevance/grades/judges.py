@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import document_of, how_many, shown
-from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.checks import document_of, how_many
+from pt_active.frames.columns import as_numbers, check_pairs, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.tables import is_parquet, read_parquet, read_table
@@ -139,7 +139,7 @@ def judge_table(judge: AnyJudge) -> pd.DataFrame:
         raise ValueError(f"the judge's votes must run from votes_0 without a gap, got {votes}")
     pairs = with_string_ids(frame[["qid", "docno"]]).reset_index(drop=True)
     check_pairs(pairs, "the judge's frame")
-    counts = frame[[f"votes_{h}" for h in votes]].to_numpy(dtype=np.float64)
+    counts = np.column_stack([as_numbers(frame[f"votes_{h}"]) for h in votes])
     wrong = ~(np.isfinite(counts) & (counts >= 0)).all(axis=1)
     if wrong.any():
         raise ValueError(
@@ -187,11 +187,4 @@ def read_judge(path: str | Path) -> pd.DataFrame:
     if separator is None:
         return read_qrels(path)
     with naming(path):
-        table = read_table(read_source(path), separator, ())
-        answers = [c for c in table.columns if c == "label" or c.startswith("votes_")]
-        for name in answers:
-            said = table[name].str.strip()
-            table[name] = pd.to_numeric(said, errors="coerce")
-            if (wrong := table[name].isna() & (said != "")).any():
-                raise ValueError(f"column {name}: expected numbers; got {shown(said[wrong].iloc[0])}")
-        return table
+        return read_table(read_source(path), separator, ())

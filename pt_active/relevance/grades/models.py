@@ -115,11 +115,9 @@ class FittedGrades(GradeModel, pt.Estimator):
 
     Attributes:
         n_judged_: The number of training documents with a label.
-        n_unjudged_: The number of the others, which were left out or taken for grade 0.
     """
 
     n_judged_: int
-    n_unjudged_: int
 
     def fit(
         self,
@@ -161,7 +159,6 @@ class FittedGrades(GradeModel, pt.Estimator):
             _warn_of_few(frame, labels)
         self._learn(frame, np.maximum(labels, 0) if unjudged == "nonrelevant" else labels)
         self.n_judged_ = int((labels >= 0).sum())
-        self.n_unjudged_ = len(labels) - self.n_judged_
         return self
 
     def _grades(self, frame: pd.DataFrame) -> np.ndarray:
