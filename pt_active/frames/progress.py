@@ -5,10 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
 from typing import Any
-
-PATIENCE = 2.0  # Seconds after which a step is shown
 
 
 def bar(items: Any = None, what: str = "", *, shown: bool = True, **how: Any) -> Any:
@@ -21,27 +18,7 @@ def bar(items: Any = None, what: str = "", *, shown: bool = True, **how: Any) ->
 
 @contextmanager
 def working(step: str) -> Iterator[None]:
-    """Show a step and its time on a terminal's stderr if the block takes long, and wipe the line at the end."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    ended = Event()
-    clock = Thread(target=_show, args=(step, ended), daemon=True)
-    clock.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        clock.join()
-
-
-def _show(step: str, ended: Event) -> None:
-    if ended.wait(PATIENCE):
-        return
-    from tqdm import tqdm
-
+    """Show a step on a terminal's stderr while the block runs, and wipe the line at the end."""
     # A bar of tqdm leaves room for the bars of loops inside the step.
-    with tqdm(desc=step, bar_format="{desc} … {elapsed}", leave=False) as line:
-        line.start_t -= PATIENCE
-        while not ended.wait(1):
-            line.refresh()
+    with bar(what=step, shown="ipykernel" not in sys.modules, bar_format="{desc} …", leave=False):
+        yield
