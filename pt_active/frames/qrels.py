@@ -115,27 +115,11 @@ def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
 
 
 def check_some_known(
-    known: np.ndarray, keys: pd.DataFrame, qrels: pd.DataFrame, what: str = "a document of the plan", whose: str = "its"
+    known: np.ndarray, keys: pd.DataFrame, qrels: pd.DataFrame, what: str = "a document of the plan"
 ) -> None:
     """Raise if no label belongs to a document of a plan."""
     if not known.any():
-        complaint = f"no label belongs to {what}; do the qids and docnos of the qrels match {whose}?"
-        raise not_found(complaint, keys, qrels)
-
-
-def drawn_labels(
-    keys: pd.DataFrame, qrels: pd.DataFrame, max_grade: int | None, what: str = "document"
-) -> tuple[np.ndarray, int]:
-    """The label of each drawn document, and the number of other labels, which are ignored with a warning."""
-    check_judged(qrels)
-    label = labels_of(keys, qrels)
-    known = ~np.isnan(label)
-    check_some_known(known, keys, qrels, f"a drawn {what}", "the pool's")
-    if max_grade is not None:
-        check_highest_grade(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
-    ignored = len(qrels) - int(known.sum())
-    warn_of_ignored(ignored, f"{what}s that were not drawn")
-    return label, ignored
+        raise not_found(f"no label belongs to {what}; do the qids and docnos match?", keys, qrels)
 
 
 def warn_of_ignored(number: int, what: str) -> None:
@@ -173,9 +157,15 @@ def joined_labels(
 ) -> JoinedLabels:
     """Join checked labels to what was drawn, bool[N], of which all that is ``needed`` must have one."""
     check_policy(missing)
-    label = np.full(len(keys), np.nan)
-    label[drawn], ignored = drawn_labels(keys[drawn], qrels, max_grade, what)
-    lacking = drawn & needed & np.isnan(label)
+    check_judged(qrels)
+    label = np.where(drawn, labels_of(keys, qrels), np.nan)
+    known = ~np.isnan(label)
+    check_some_known(known, keys[drawn], qrels, f"a drawn {what}")
+    if max_grade is not None:
+        check_highest_grade(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
+    ignored = len(qrels) - int(known.sum())
+    warn_of_ignored(ignored, f"{what}s that were not drawn")
+    lacking = drawn & needed & ~known
     strays = stray_labels(keys, lacking, qrels)
     without = missing_pairs(keys, lacking, missing, what, strays=strays)
     return JoinedLabels(label, without, ignored, strays)

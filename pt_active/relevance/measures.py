@@ -18,7 +18,7 @@ import ir_measures
 import numpy as np
 from ir_measures import measures as irm
 
-from pt_active.frames.checks import MAX_WHOLE, shown
+from pt_active.frames.checks import MAX_WHOLE, level, shown, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL
 
 GDEVAL_MAX_REL = 4  # The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR
@@ -178,15 +178,12 @@ def _check_parameters(measure: irm.Measure) -> None:
     except AssertionError as error:
         raise ValueError(f"{measure.NAME}: {error}") from error
     for name, most in (("cutoff", MAX_WHOLE), ("max_rel", HIGHEST_LABEL), ("rel", HIGHEST_LABEL)):
-        value = measure.params.get(name)
-        if value is not None and value < 1:
-            raise ValueError(f"{measure}: {name} must be at least 1, got {value}")
-        if value is not None and value > most:
-            raise ValueError(f"{measure}: {name} must be at most {most}, got {value}")
+        if measure.params.get(name) is not None:
+            whole_number(f"{measure}: {name}", measure[name], 1, most)
     if measure.NAME == "Score" and not (measure["step"] > 0 and np.isfinite(measure["low"] + measure["step"])):
         raise ValueError(f"{measure}: step must be positive, and low a finite number")
-    if measure.NAME == "RBP" and not 0 < measure["p"] < 1:
-        raise ValueError(f"{measure}: p must lie between 0 and 1, got {measure['p']}")
+    if measure.NAME == "RBP":
+        level(f"{measure}: p", measure["p"])
 
 
 def cutoff_of(measure: irm.Measure) -> int | None:

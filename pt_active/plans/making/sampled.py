@@ -47,7 +47,7 @@ def labels_of(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
     check_judged(qrels)
     check_highest_grade(qrels[qrels["qid"].isin(pool.qids[pool.query_of_document[wanted]])], pool.max_grade)
     label = np.where(wanted, whole_labels(pool.keys, qrels), -1)
-    check_some_known(label >= 0, pool.keys[wanted], qrels, "a sampled document", "the plan's")
+    check_some_known(label >= 0, pool.keys[wanted], qrels, "a sampled document")
     ignored, what = _labels_of_others(tables, qrels, label)
     warn_of_ignored(ignored, what)
     return label, ignored
