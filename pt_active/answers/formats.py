@@ -91,7 +91,7 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         return read_parquet(path)
     source = read_source(path)
     with naming(path):
-        if ".jsonl" in source.suffixes or ".json" in source.suffixes:
+        if source.suffix in (".json", ".jsonl"):
             return _of_objects(dict(_objects(source)))
         table = read_spreadsheet(source)
         return table.where(table != "", None)
@@ -99,7 +99,7 @@ def read_rows(path: str | Path) -> pd.DataFrame:
 
 def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file, with the number of their lines."""
-    whole = ".json" in source.suffixes
+    whole = source.suffix == ".json"
     texts = [(1, source.text)] if whole else [(n, line) for n, line in source.lines() if line.strip()]
     for number, text in texts:
         try:

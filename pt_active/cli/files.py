@@ -13,8 +13,8 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.cli.options import check_known, flag
-from pt_active.frames.checks import how_many, shown, some, whole_number
+from pt_active.cli.options import flag
+from pt_active.frames.checks import check_known, how_many, shown, some, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import lost_zeros
@@ -89,8 +89,9 @@ class PoolFiles(RunFiles):
 
     def of_judging(self) -> Cost:
         """What judging costs."""
-        check_known("cost", self.cost, COSTS)
-        return COSTS[self.cost or "unit"](per_query=self.per_query or 0.0)
+        cost = self.cost or "unit"
+        check_known("cost", cost, COSTS)
+        return COSTS[cost](per_query=self.per_query or 0.0)
 
     def model(self) -> Modelled:
         """The grade model of the options."""

@@ -14,9 +14,9 @@ import typer
 from pt_active.cli.answer import Answer, check_new, command_line, kept_at, next_look
 from pt_active.cli.audit import is_audit
 from pt_active.cli.files import texts_for
-from pt_active.cli.options import MARGIN, PLAN, REQUIRED, TEXTS, Meant, check_known, flag, word
+from pt_active.cli.options import MARGIN, PLAN, REQUIRED, TEXTS, Meant, flag, word
 from pt_active.cli.project import FILE, go_on_with
-from pt_active.frames.checks import agreeing, how_many, shown, some, within
+from pt_active.frames.checks import agreeing, check_known, how_many, shown, some, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, STATUSES
 from pt_active.frames.topics import read_texts, with_texts

@@ -7,7 +7,7 @@ import inspect
 import io
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -19,7 +19,7 @@ from typer.models import OptionInfo
 from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
-from pt_active.frames.checks import shown
+from pt_active.frames.checks import check_known
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
 from pt_active.inference.new_queries import THESE
@@ -204,12 +204,6 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     return _IN_PYTHON.sub(in_words, message)
 
 
-def check_known(name: str, value: str | None, names: Iterable[str]) -> None:
-    """Raise if a value is not one of the names that an option has."""
-    if value is not None and value not in (known := list(names)):
-        raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(known)}")
-
-
 OUT_FOLDER = "The folder to create."
 PLAN = "The folder of a plan."
 TEXTS = "Document texts, if the plan has none."
@@ -295,5 +289,6 @@ class Look:
 
     def of(self, plan: Plan) -> str | None:
         """The value of ``looks`` in Python for a plan."""
-        check_known("looks", self.looks, (ALWAYS, PLANNED, AT_THE_END))
+        if self.looks is not None:
+            check_known("looks", self.looks, (ALWAYS, PLANNED, AT_THE_END))
         return None if self.looks == AT_THE_END else looks_asked(plan.tables, self.looks or USUAL)

@@ -84,6 +84,13 @@ def truth_value(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_known(name: str, value: Any, known: Iterable[str]) -> None:
+    """Raise if an argument is not one of some names."""
+    names = list(known)
+    if value not in names:
+        raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(names)}")
+
+
 def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
     """An argument that must be a frame with some columns."""
     import pandas as pd

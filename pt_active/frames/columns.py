@@ -81,9 +81,9 @@ def place_of(label: object, unit: str = "row") -> str:
     return label if isinstance(label, str) else f"{unit} {label}"
 
 
-def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None, place: str = "") -> None:
+def check_pairs(frame: pd.DataFrame, what: str, place: str = "") -> None:
     """Raise if a frame has more than one row for a query and document; no id may be missing."""
-    query = id_codes(frame["qid"])[0] if query is None else query
+    query = id_codes(frame["qid"])[0]
     pair = np.sort((query << 32) + pd.factorize(frame["docno"])[0])
     if (pair[1:] == pair[:-1]).any():
         repeated = first_rows(query, frame["docno"]) != np.arange(len(frame))

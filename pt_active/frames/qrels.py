@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, data_frame, document_of, how_many, shown, some
+from pt_active.frames.checks import agreeing, check_known, data_frame, document_of, how_many, some
 from pt_active.frames.columns import as_numbers, refuse_rows, with_string_ids
 from pt_active.frames.ids import first_rows, id_codes
 from pt_active.frames.strays import NO_STRAYS, Strays, not_found, stray_labels
@@ -76,12 +76,6 @@ class JoinedLabels:
     def about(self) -> dict[str, Any]:
         """What a basis says of them."""
         return {name: getattr(self, name) for name in ("missing", "ignored", "unknown")}
-
-
-def check_policy(missing: str) -> None:
-    """Raise if ``missing`` is not a known policy."""
-    if missing not in MISSING_POLICIES:
-        raise ValueError(f"unknown missing {shown(missing)}; it is one of {', '.join(MISSING_POLICIES)}")
 
 
 def check_judged(qrels: pd.DataFrame) -> None:
@@ -156,7 +150,7 @@ def joined_labels(
     needed: np.ndarray | bool = True,
 ) -> JoinedLabels:
     """Join checked labels to what was drawn, bool[N], of which all that is ``needed`` must have one."""
-    check_policy(missing)
+    check_known("missing", missing, MISSING_POLICIES)
     check_judged(qrels)
     label = np.where(drawn, labels_of(keys, qrels), np.nan)
     known = ~np.isnan(label)

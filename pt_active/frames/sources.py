@@ -30,9 +30,9 @@ class Source:
         return self.path
 
     @property
-    def suffixes(self) -> list[str]:
-        """The suffixes of the file's name, without that of a compression."""
-        return Path(self.path.removesuffix(".gz")).suffixes
+    def suffix(self) -> str:
+        """The suffix of the file's name, without that of a compression."""
+        return Path(self.path.removesuffix(".gz")).suffix
 
     @cached_property
     def ended(self) -> bytes:

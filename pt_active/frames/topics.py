@@ -107,7 +107,7 @@ def _topics(source: Source) -> pd.DataFrame:
 
 
 def _texts(source: Source) -> pd.DataFrame:
-    if ".jsonl" not in source.suffixes[-1:]:
+    if source.suffix != ".jsonl":
         return _pairs(source, ("docno", "text"))
     frame = read_json_lines(source, ("docno", "text"))
     wrong = ~frame["text"].map(lambda text: text is None or isinstance(text, str))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import data_frame, file_path, shown, some
+from pt_active.frames.checks import check_known, data_frame, file_path, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.sources import Source, naming
@@ -65,8 +65,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
         ValueError: If the format is not known, there is nothing to judge, a pair occurs twice, or a column is missing
             or does not fit the format.
     """
-    if format not in tuple(FORMATS):
-        raise ValueError(f"format must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
+    check_known("format", format, FORMATS)
     if data_frame("assessments", assessments, "qid", "docno").empty:
         raise ValueError("assessments: there is nothing to judge, the frame is empty")
     worklist = with_string_ids(assessments)
@@ -96,7 +95,7 @@ def judgments_in(source: Source, check: Callable[[pd.Series], None]) -> pd.DataF
         try:
             given = format.read(source)
         except ValueError as error:
-            if source.suffixes[-1:] != [".csv"]:
+            if source.suffix != ".csv":
                 raise
             hint = "a CSV table needs a first line that names its columns: qid,docno,label"
             raise ValueError(f"{error}; {hint}") from error

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames import records as frame_records
 from pt_active.frames.atomic import write_file
-from pt_active.frames.checks import document_of, how_many, shown, some
+from pt_active.frames.checks import check_known, document_of, how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import SAID_COLUMNS, is_records
 from pt_active.frames.sources import naming
@@ -46,8 +46,7 @@ def import_records(
         FileNotFoundError: If a file does not exist.
         ValueError: If the tool is unknown, a file is not of the tool, or a record does not fit the plan.
     """
-    if tool not in TOOLS:
-        raise ValueError(f"tool must be one of {some(TOOLS, len(TOOLS))}, got {shown(tool)}")
+    check_known("tool", tool, TOOLS)
     files = []
     for path in paths:
         with naming(path):

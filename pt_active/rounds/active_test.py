@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, some, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, check_known, how_many, shown, some, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import JoinedLabels, checked_qrels, joined_labels
 from pt_active.frames.visible import visible
@@ -295,8 +295,7 @@ class ActiveTest(Kept[RoundsSoFar]):
         """
         state = self.tables
         size = whole_number("size", size, 1, MAX_DRAWS)
-        if strategy not in STRATEGIES:
-            raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
+        check_known("strategy", strategy, STRATEGIES)
         if model is not None and not (strategy == "rf" and isinstance(model, FittedGrades)):
             needed = 'model is for strategy="rf", and one that learns, such as ForestGrades'
             raise ValueError(f"{needed}; got {shown(model)}")

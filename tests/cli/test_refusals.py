@@ -172,7 +172,7 @@ REFUSED = {
     "import": {
         "csv plan.csv --plan plan --out new.jsonl": "name the judge with --annotator",
         "csv unjudged.csv --plan plan --out new.jsonl": "unjudged.csv: nothing is judged",
-        "excel plan.csv --plan plan --out new.jsonl": "tool must be one of 'label-studio'",
+        "excel plan.csv --plan plan --out new.jsonl": "unknown tool 'excel'; it is one of label-studio",
     },
     "simulate pool.parquet --measure DCG@5": {
         "--ranker c": "no ranker 'c' in the pool; it has 'a', 'b'",

@@ -66,7 +66,7 @@ def test_labels_that_are_known_are_filled_in(format, tmp_path):
 @pytest.mark.parametrize(
     ("assessments", "format", "complaint"),
     [
-        (ASSESSMENTS, "xlsx", "format must be one of 'csv', 'opensearch', 'jsonl', 'trec', got 'xlsx'"),
+        (ASSESSMENTS, "xlsx", "unknown format 'xlsx'; it is one of csv, opensearch, jsonl, trec"),
         (ASSESSMENTS[:0], "csv", "nothing to judge"),
         (ASSESSMENTS[["qid", "text"]], "csv", "must have the columns qid, docno; it lacks 'docno'"),
         (pd.concat([ASSESSMENTS, ASSESSMENTS[:1]]), "csv", "'d1' occurs more than once in query 'q1'"),

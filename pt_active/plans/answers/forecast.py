@@ -12,7 +12,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, level, number, positive, shown, some
+from pt_active.frames.checks import check_known, how_many, level, number, positive, shown, some
 from pt_active.inference.drawn_documents import expected_gain, pool_sizes
 from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.new_queries import ByQuery, expected_spread
@@ -191,8 +191,7 @@ def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
 def level_told(level: str | None, design: str | None, *, only_queries: bool) -> str | None:
     """The level that the arguments of a plan leave no choice about; None if they leave it open."""
     if level is not None:
-        if level not in LEVELS:
-            raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
+        check_known("level", level, LEVELS)
         return level
     if design is not None:
         if not (isinstance(design, str) and design in (*DESIGNS, *DOCUMENT_DRAWINGS)):

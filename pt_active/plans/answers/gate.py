@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import within
+from pt_active.frames.checks import check_known, within
 from pt_active.inference.new_queries import NEW, POPULATIONS, THESE, check_population
 from pt_active.inference.stopping.looks import ALWAYS, Claim, Goal
 from pt_active.plans.answers.basis import TOO_FEW
@@ -34,8 +34,7 @@ class Rule(NamedTuple):
     @classmethod
     def of(cls, name: str, margin: float | None) -> Rule:
         """The rule that was asked for."""
-        if name not in RULES:
-            raise ValueError(f'rule="{name}" is unknown; it is one of {", ".join(RULES)}')
+        check_known("rule", name, RULES)
         if name == NON_INFERIOR and margin is None:
             raise ValueError("margin is needed: by how much may the candidate be worse?")
         return cls(name, 0.0 if margin is None else float(within("margin", margin, 0.0)))

@@ -16,8 +16,9 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import check_known
 from pt_active.frames.progress import bar
-from pt_active.frames.qrels import check_policy, checked_qrels, label_columns
+from pt_active.frames.qrels import MISSING_POLICIES, checked_qrels, label_columns
 from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.agreement import coincidences, second_opinions
@@ -79,7 +80,7 @@ def labelled_plan(
     Raises:
         ValueError: If the measure or the policy is unknown, or labels are missing that the policy does not replace.
     """
-    check_policy(missing)
+    check_known("missing", missing, MISSING_POLICIES)
     measure = tables.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
     found: LabelledQueries | LabelledDocuments
     if tables.documents:

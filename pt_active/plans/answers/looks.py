@@ -9,8 +9,8 @@ from itertools import product
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.frames.checks import level, positive
-from pt_active.frames.qrels import check_policy
+from pt_active.frames.checks import check_known, level, positive
+from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.inference.drawn_documents import DrawnDocuments, foresee_variances
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
 from pt_active.inference.stopping.looks import (
@@ -88,7 +88,7 @@ class Question:
     def __post_init__(self) -> None:
         level("confidence", self.confidence)
         if self.missing is not None:
-            check_policy(self.missing)
+            check_known("missing", self.missing, MISSING_POLICIES)
         elif self.looks is None:
             object.__setattr__(self, "missing", "error")
         if self.margin is not None:

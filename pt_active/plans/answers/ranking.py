@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.checks import agreeing, check_known, how_many
 from pt_active.frames.progress import bar
 from pt_active.inference.leaderboard import (
     JointErrors,
@@ -269,8 +269,7 @@ def rank_judged(judged: Labelled, how: Settings, correction: str = JOINT) -> Ran
     level = judged.basis.level
     if len(judged.names) < 2:
         raise ValueError(f"a ranking needs at least two {_RANKED[level]}; there is only {judged.names[0]!r}")
-    if correction not in CORRECTIONS:
-        raise ValueError(f"unknown correction {correction!r}; it is one of {', '.join(CORRECTIONS)}")
+    check_known("correction", correction, CORRECTIONS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         estimates = [judged.estimate(s, how) for s in range(len(judged.names))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many, shown, some
+from pt_active.frames.checks import agreeing, check_known, how_many, shown, some
 from pt_active.frames.columns import place_of, refuse_rows
 from pt_active.frames.qrels import LOOK_SO_FAR, checked_qrels
 from pt_active.frames.records import (
@@ -43,9 +43,8 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     Raises:
         ValueError: If the rule or ``ties`` is unknown, or a record is malformed.
     """
-    for name, value, known in (("rule", rule, RULES), ("ties", ties, TIES)):
-        if value not in known:
-            raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(known)}")
+    check_known("rule", rule, RULES)
+    check_known("ties", ties, TIES)
     each = latest(checked_records(records))
     labels = _without(each[each["label"].notna()], _waiting(each))
     keys, last = pd.MultiIndex.from_frame(labels[["qid", "docno"]]), (labels["annotator"] == ADJUDICATOR).to_numpy()

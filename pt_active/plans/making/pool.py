@@ -78,7 +78,7 @@ class Pool:
             raise ValueError("the pool is empty: no ranker returned a document for any query")
         frame = with_string_ids(frame)
         qids, query = sorted_codes(frame["qid"])
-        names, ranks = ranks_of(frame, query)
+        names, ranks = ranks_of(frame)
         columns = grade_columns(frame.columns)
         if not columns:
             raise ValueError(
@@ -305,8 +305,8 @@ def sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return distinct[order], np.argsort(order)[code]
 
 
-def ranks_of(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names, and ranks from 1 as int32[k, N] (0: not retrieved); ``query`` is int64[N], the query of each row."""
+def ranks_of(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names, and ranks from 1 as int32[k, N] (0: not retrieved)."""
     names = ranker_names(frame.columns)
     if not names:
         run = ranked_run(frame.assign(**{_ROW: np.arange(len(frame))}), SINGLE)
@@ -314,7 +314,7 @@ def ranks_of(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], n
         ranks[0, run[_ROW].to_numpy()] = run["rank"].to_numpy() + 1
         return (SINGLE,), ranks
     check_visible("ranker", names)
-    check_pairs(frame, "the pool", query)
+    check_pairs(frame, "the pool")
     ranks = np.empty((len(names), len(frame)), dtype=np.int32)
     for s, name in enumerate(names):
         rank = numbers_in(frame, f"rank_{name}")

@@ -14,7 +14,7 @@ from pt_active.frames.checks import document_of, how_many
 from pt_active.frames.columns import as_numbers, check_pairs, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.sources import naming, read_source
-from pt_active.frames.tables import is_parquet, read_parquet, read_table
+from pt_active.frames.tables import is_parquet, read_parquet, read_spreadsheet
 from pt_active.frames.trec import read_qrels
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import first_pairs
@@ -180,11 +180,9 @@ def read_judge(path: str | Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If it is malformed.
     """
-    suffixes = Path(path).suffixes
     if is_parquet(path):
-        return read_parquet(Path(path))
-    separator = next((each for suffix, each in ((".csv", ","), (".tsv", "\t")) if suffix in suffixes), None)
-    if separator is None:
+        return read_parquet(path)
+    if {".csv", ".tsv"}.isdisjoint(Path(path).suffixes):
         return read_qrels(path)
     with naming(path):
-        return read_table(read_source(path), separator, ())
+        return read_spreadsheet(read_source(path))

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import shown, transformer, whole_number
+from pt_active.frames.checks import check_known, transformer, whole_number
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, ranker_names, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.frames.steps import Step
@@ -280,8 +280,8 @@ def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
 
 def check_unjudged(unjudged: str | None) -> None:
     """Raise if a policy for unjudged documents is unknown."""
-    if unjudged is not None and unjudged not in UNJUDGED_POLICIES:
-        raise ValueError(f"unknown unjudged {shown(unjudged)}; it is one of {', '.join(UNJUDGED_POLICIES)}")
+    if unjudged is not None:
+        check_known("unjudged", unjudged, UNJUDGED_POLICIES)
 
 
 def _warn_of_few(frame: pd.DataFrame, labels: np.ndarray) -> None:

@@ -119,7 +119,7 @@ def test_what_it_says(plan, labels):
         ({"queries": "all"}, "queries must be 'these' or 'new', got 'all'"),
         ({"margin": -0.1}, "margin must be a number from 0, got -0.1"),
         ({"margin": float("nan")}, "margin must be a number from 0, got nan"),
-        ({"rule": "worse"}, 'rule="worse" is unknown; it is one of non-inferior, better'),
+        ({"rule": "worse"}, "unknown rule 'worse'; it is one of non-inferior, better"),
         ({"looks": "obrien-fleming"}, "is for plans that come in parts; use looks=.always. if the plan has an"),
         ({"first": "x"}, "no ranker 'x' in this plan"),
         ({"confidence": 1.0}, "confidence must"),
