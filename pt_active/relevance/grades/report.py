@@ -97,18 +97,12 @@ class GradeReport:
         )
 
     def __str__(self) -> str:
-        rows = self.reliability.itertuples()
-        cells = {
-            (f"{row.low:.1f}–{row.high:.1f}", f"grade {row.grade}"): f"{row.observed:.2f} ({row.n:,})" for row in rows
-        }
-        table = pd.Series(cells).unstack(fill_value="").to_string()
         uniform = 1 / (self.reliability["grade"].max() + 1)
-        lines = [
-            f"Grades of {self.n_judged:,} judged documents ({self.n_unjudged:,} without a label left out)",
-            f"  likelihood  {self.likelihood:.4f} a document (uniform grades: {uniform:.4f})",
-            "  share that has the grade (documents), by predicted probability:",
-        ]
-        return "\n".join([*lines, *(f"    {line}" for line in table.splitlines())])
+        return (
+            f"Grades of {self.n_judged:,} judged documents ({self.n_unjudged:,} without a label left out)\n"
+            f"  likelihood  {self.likelihood:.4f} a document (uniform grades: {uniform:.4f})\n"
+            f"{self.reliability.to_string(index=False, float_format='%.2f')}"
+        )
 
 
 def _reliability(probabilities: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
