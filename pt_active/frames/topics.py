@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ import pandas as pd
 from pt_active.frames.checks import data_frame, shown, some, unfit
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.sources import Source, naming, read_source
-from pt_active.frames.tables import is_parquet, read_json_lines, read_parquet, read_table
+from pt_active.frames.tables import is_parquet, read_parquet, read_table
 
 _QUERY_TAGS = ("query", "title")  # The tags of a topic in XML that hold its query
 _TOPICS = "expected TREC topics with a number and a title"
@@ -47,12 +48,12 @@ def read_topics(path: str | Path) -> pd.DataFrame:
 
 
 def read_texts(path: str | Path, docnos: Iterable[str] | None = None) -> pd.DataFrame:
-    """Read document texts from lines of ``docno<TAB>text``, JSON lines, or a Parquet frame.
+    """Read document texts from lines of ``docno<TAB>text``, or a Parquet frame.
 
     The first tab ends the docno. Further tabs and quotation marks are part of the text.
 
     Args:
-        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``, or ``ir_datasets:ID``.
+        path: A text file, compressed or not, ``.parquet`` with ``docno`` and ``text``, or ``ir_datasets:ID``.
         docnos: The documents that are wanted of a data set, which may be large; files are read in whole.
 
     Returns:
@@ -62,7 +63,8 @@ def read_texts(path: str | Path, docnos: Iterable[str] | None = None) -> pd.Data
         FileNotFoundError: If there is no such file.
         ValueError: As for `read_topics`.
     """
-    return _read(path, "docno", "text", lambda name: _data_set_texts(name, docnos), _texts)
+    of_data_set, of_text = partial(_data_set_texts, docnos=docnos), partial(_pairs, columns=("docno", "text"))
+    return _read(path, "docno", "text", of_data_set, of_text)
 
 
 def _read(
@@ -103,17 +105,6 @@ def _topics(source: Source) -> pd.DataFrame:
     if len(wide):
         hint = "To keep them, add a first line that names all columns, such as qid<TAB>query<TAB>qlength"
         raise ValueError(f"line {wide.index[0]}: expected qid<TAB>query; got more columns. {hint}")
-    return frame
-
-
-def _texts(source: Source) -> pd.DataFrame:
-    if source.suffix != ".jsonl":
-        return _pairs(source, ("docno", "text"))
-    frame = read_json_lines(source, ("docno", "text"))
-    wrong = ~frame["text"].map(lambda text: text is None or isinstance(text, str))
-    if wrong.any():
-        row = frame[wrong].iloc[0]
-        raise unfit(f"line {row.name}", f"a text of document {shown(row['docno'])}", shown(row["text"]))
     return frame
 
 

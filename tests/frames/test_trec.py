@@ -34,7 +34,6 @@ def test_run_has_the_columns_of_pyterrier_and_its_ids_stay_strings(write, name, 
 
 SEVERAL = "qid,query,qlen\n1,lamp,1\n1,lamp,2\n"
 SHORT = "qid\tquery\tqlen\n1\tlamp\t1\n2\tshoes\n"
-JSON = '{"docno": "d1", "text": "b"}\n'
 OPEN = '<topics>\n<topic number="1"><query>lamp</topic></topics>'
 
 
@@ -55,15 +54,12 @@ OPEN = '<topics>\n<topic number="1"><query>lamp</topic></topics>'
         (read_topics, "1\tlamp\n1\tshoes\n", r"each qid must have one query; these have several: '1'"),
         (read_topics, "<top>\n<title>lamp\n</top>\n", "expected TREC topics"),
         (read_topics, OPEN, "expected TREC topics.*line 2"),
-        (read_texts, JSON + '{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
-        (read_texts, JSON + '{"docno": ', "line 2: expected JSON; got Expecting value"),
-        (read_texts, JSON + '{"docno": null, "text": "c"}', "line 2: expected a docno .*; got None"),
-        (read_texts, JSON + '{"docno": "d2", "text": 1}', "line 2: expected a text of document 'd2'; got 1"),
-        (read_texts, JSON + '{"docno": "d1", "text": "c"}', "each docno must have one text; .* several: 'd1'"),
+        (read_texts, "d1\tb\nd2\n", "line 2: expected docno<TAB>text; got 'd2"),
+        (read_texts, "d1\tb\nd1\tc\n", "each docno must have one text; .* several: 'd1'"),
     ],
 )
 def test_malformed_lines_are_named(write, read, content, complaint):
-    name = {read_run: "bad.gz", read_topics: "t.tsv", read_texts: "d.jsonl"}[read]
+    name = {read_run: "bad.gz", read_topics: "t.tsv", read_texts: "d.tsv"}[read]
     with pytest.raises(ValueError, match=rf"{name}: .*{complaint}"):
         read(write(name, content))
 
@@ -118,19 +114,10 @@ def test_topics_and_their_columns(write, name, content):
     assert found.where(found.notna(), None).to_dict("list") == topics | further
 
 
-TEXTS = r"""{"docno": "d1", "text": "say \"hi", "n": 1}
-
-{"text": "a\tb, żółć", "docno": "d2"}
-{"docno": "d3", "text": ""}
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "content"), [("d.tsv.gz", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\nd1\tsay "hi\n'), ("d.jsonl", TEXTS)]
-)
-def test_texts(write, name, content):
+def test_texts(write):
     texts = {"docno": ["d1", "d2", "d3"], "text": ['say "hi', "a\tb, żółć", ""]}
-    assert read_texts(write(name, content)).to_dict("list") == texts
+    found = read_texts(write("d.tsv.gz", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\nd1\tsay "hi\n'))
+    assert found.to_dict("list") == texts
 
 
 def test_parquet_frames(tmp_path):

@@ -49,7 +49,7 @@ INPUTS = 30
 TRAINED = "--run a=a.run --run b=b.run --train-run past.run --train-qrels past.qrels --measure DCG@5 --quiet"
 COMMANDS = [
     f"plan {TRAINED} --budget 40 --out new --topics topics.tsv --texts texts.tsv",
-    f"plan {TRAINED} --budget 30 --out new --texts texts.jsonl --project queries.toml",
+    f"plan {TRAINED} --budget 30 --out new --texts texts.tsv --project queries.toml",
     "plan --run a=a.run --run b=b.run --max-grade 2 --measure ERR@5 --budget 30 --out new --json",
     "plan --measure RBP --budget 30 --out new --project pool.toml",
     f"plan {TRAINED} --budget 30 --out new --judge past.qrels --project depth.toml",
@@ -116,7 +116,6 @@ def make_world(folder: Path) -> None:
     topics.to_csv(folder / "topics.tsv", sep="\t", index=False)
     texts = pd.DataFrame({"docno": judged["docno"].unique()}).assign(text=lambda rows: "some words of " + rows["docno"])
     texts.to_csv(folder / "texts.tsv", sep="\t", header=False, index=False)
-    texts.to_json(folder / "texts.jsonl", orient="records", lines=True)
     judged.to_csv(folder / "judged.csv", index=False)
     judged.to_json(folder / "judged.jsonl", orient="records", lines=True)
     asked.to_parquet(folder / "pool.parquet")
