@@ -142,11 +142,7 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     if not isinstance(column, str) or column not in frame.columns:
         raise ValueError(f"slice must name a column of the pool that is true or false, got {column!r}")
     values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = ~np.isin(values, (0.0, 1.0))
-    if wrong.any():
-        row = frame[wrong].iloc[0]
-        got = f"{shown(row[column])} for {document_of(row['qid'], row['docno'])}"
-        raise unfit(f"slice {column!r}", "values that are true or false", got)
+    refuse_rows(frame, ~np.isin(values, (0.0, 1.0)), column, "true or false")
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")
     return values > 0

@@ -241,7 +241,7 @@ def test_real_labels_with_gaussian_variances():
         ({"budget": None, "draws": 0}, "draws must be at least 1"),
         ({"design": "best"}, "unknown design 'best'"),
         ({"defensive": 2.0}, "defensive must lie between 0 and 1"),
-        ({"loss": Accuracy(slice="doc_cost")}, "slice 'doc_cost': expected values that are true or false"),
+        ({"loss": Accuracy(slice="doc_cost")}, "row 0: expected a doc_cost that is true or false"),
         ({"loss": Accuracy(slice="none")}, "slice 'none' holds no pair"),
         ({"loss": Precision(), "predictions": {"first": "zero"}}, "no pair has a weight"),
         ({"loss": Recall(rel=3)}, "above the highest grade, 2"),

@@ -218,7 +218,7 @@ THREE = {"rank_a": 0, "rank_b": 0, "rank_c": 0, "docno": "d", "qid": PAIRS["docn
         (lambda: drawn(drawing="systematic"), "unknown drawing"),
         (lambda: estimated(estimator="snis"), "unknown estimator 'snis'; the estimators are lur"),
         (lambda: estimated(measure=ZeroOne(slice="long")), "must name a column of the pool .*, got 'long'"),
-        (lambda: estimated(measure=AUC(slice="grade_1")), "slice 'grade_1': expected values that are true or false"),
+        (lambda: estimated(measure=AUC(slice="grade_1")), "row 0: expected a grade_1 that is true or false"),
         (lambda: estimated(measure=Precision(), slice="short"), r"write Precision\(…, slice='short'\)"),
         (lambda: estimated(measure=Precision(), estimator="lur_difference"), "lur_difference is for means"),
         (lambda: estimated(measure="AUC"), r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"),

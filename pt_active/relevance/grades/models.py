@@ -149,15 +149,12 @@ class FittedGrades(GradeModel, pt.Estimator):
             ValueError: If no document has a label, a label is above ``max_grade``, an argument of the model is out
                 of range, or a frame is malformed.
         """
-        check_unjudged(unjudged)
         pt.validate.result_frame(run, extra_columns=self.needed_columns(run.columns), context=self)
         max_grade = whole_number("max_grade", self.max_grade, 1, HIGHEST_LABEL)
-        frame = with_string_ids(run)
-        check_pairs(frame, "the training run")
-        labels = document_labels(frame, checked_qrels(qrels, max_grade), "the training run")
+        frame, labels = training_documents(run, qrels, max_grade, unjudged)
         if unjudged is None:
             _warn_of_few(frame, labels)
-        self._learn(frame, np.maximum(labels, 0) if unjudged == "nonrelevant" else labels)
+        self._learn(frame, labels)
         self.n_judged_ = int((labels >= 0).sum())
         return self
 
@@ -278,10 +275,16 @@ def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
     return graded[columns].to_numpy(dtype=np.float64)
 
 
-def check_unjudged(unjudged: str | None) -> None:
-    """Raise if a policy for unjudged documents is unknown."""
+def training_documents(
+    run: pd.DataFrame, qrels: pd.DataFrame, max_grade: int, unjudged: str | None
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """A training run with string ids, and int64[N], the labels to learn from, -1 where there is none."""
     if unjudged is not None:
         check_known("unjudged", unjudged, UNJUDGED_POLICIES)
+    frame = with_string_ids(run)
+    check_pairs(frame, "the training run")
+    labels = document_labels(frame, checked_qrels(qrels, max_grade), "the training run")
+    return frame, np.maximum(labels, 0) if unjudged == "nonrelevant" else labels
 
 
 def _warn_of_few(frame: pd.DataFrame, labels: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades.features import document_labels
-from pt_active.relevance.grades.models import check_unjudged
+from pt_active.relevance.grades.models import training_documents
 
 FOLDS = 5  # The number of folds of queries, at most
 _BINS = 10  # Of probabilities
@@ -76,11 +76,7 @@ class GradeReport:
         Raises:
             ValueError: If no document has a label, a label is above ``max_grade``, or a frame is malformed.
         """
-        check_unjudged(unjudged)
-        frame = with_string_ids(run)
-        check_pairs(frame, "the training run")
-        labels = document_labels(frame, checked_qrels(qrels, model.max_grade), "the training run")
-        labels = np.maximum(labels, 0) if unjudged == "nonrelevant" else labels
+        frame, labels = training_documents(run, qrels, model.max_grade, unjudged)
         return cls._of(out_of_fold(model, frame, labels, folds), labels)
 
     @classmethod
