@@ -304,8 +304,7 @@ def label_table(loss: Loss, prediction: np.ndarray, grades: int, member: np.ndar
 def described(loss: Loss) -> dict[str, Any]:
     """A loss as plain values for JSON: the name of its class, and its arguments."""
     if LOSSES.get(type(loss).__name__) is not type(loss):
-        hint = f"write {loss.__name__}()" if isinstance(loss, type) else f"the losses are {', '.join(LOSSES)}"
-        raise ValueError(f"unknown loss {loss!r}; {hint}")
+        raise ValueError(f"unknown loss {loss!r}; it is an object of {', '.join(LOSSES)}, such as ZeroOne()")
     return {"loss": type(loss).__name__} | asdict(loss)
 
 

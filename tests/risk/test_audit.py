@@ -230,7 +230,7 @@ def test_real_labels_with_gaussian_variances():
         ({"predictions": ["a"]}, r"at least one predictor, as {name: column}, got \['a'\]"),
         ({"predictions": {"x": 3}}, "got {'x': 3}"),
         ({"loss": ZeroOne(slice=["a"])}, r"the slice of a loss must be the name of a column, got \['a'\]"),
-        ({"loss": "ZeroOne"}, "unknown loss 'ZeroOne'; the losses are ZeroOne"),
+        ({"loss": "ZeroOne"}, "unknown loss 'ZeroOne'; it is an object of ZeroOne"),
         ({"replace": "no"}, "replace must be True or False, got 'no'"),
         ({"cost": 1.0}, r"cost must be a labelling cost, such as UnitCost\(\) or ColumnCost"),
         ({"budget": 0}, "budget must be a positive number, got 0"),

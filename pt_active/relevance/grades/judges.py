@@ -76,16 +76,15 @@ class JudgeGrades(FittedGrades):
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         if hasattr(self, "n_judged_"):
             table, confusion, usual = self.shares_, self.confusion_, self.marginal_
-            of_others = "the shares of the grades in training"
         else:
             table = judge_table(self.judge)
             given = votes_in(table)
             confusion = fitting.assumed_confusion(given.shape[1] - 1, self.max_grade)
             mean = given.mean(axis=0) if len(given) else np.full(given.shape[1], 1 / given.shape[1])
-            usual, of_others = mean @ confusion, "the mean of the judge's grades"
+            usual = mean @ confusion
         shares, seen = document_votes(frame, table)
         if not seen.any():
-            warnings.warn(f"the judge saw no document ({len(seen)} in all); each has {of_others}", stacklevel=4)
+            warnings.warn(f"the judge saw no document ({len(seen)} in all), so all get the same grades", stacklevel=4)
         return np.where(seen[:, None], shares @ confusion, usual)
 
     def described(self, name: str = "the judge") -> str:
