@@ -10,6 +10,7 @@ counts in differences of two rankers, see `Surprises`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -72,7 +73,7 @@ class Surprises(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """What n labels say about rankers, in one of the mixed kinds of queries."""
+    """What n labels say about rankers, in one kind of queries or in several that are mixed."""
 
     value: np.ndarray  # float64[k, m], the expectation of each query
     effect: np.ndarray  # float64[k, n, L+1], by how much a label of each level would move it, given the others
@@ -86,64 +87,49 @@ class _Told(NamedTuple):
         shapes = (rankers, queries), (rankers, labels, levels), (labels, levels), (queries,), (labels,)
         return cls(*(np.zeros(shape) for shape in shapes))
 
+    def mixed(self, other: _Told, share: float) -> _Told:
+        """With a share of queries of another kind, in (0, 1)."""
+        odds = np.log(share) - np.log1p(-share)
+        # How probable the other kind is in each query, given all its labels, and given all but each.
+        whole = _chance(odds + other.every - self.every)
+        without = _chance(odds + other.others - self.others)[:, None]
+        return _Told(
+            _between(self.value, other.value, whole),
+            _between(self.effect, other.effect, without),
+            _between(self.likely, other.likely, without),
+            np.logaddexp(np.log1p(-share) + self.every, np.log(share) + other.every),
+            np.logaddexp(np.log1p(-share) + self.others, np.log(share) + other.others),
+        )
 
-def _with_empty(usual: _Told, share: float, empty: tuple[np.ndarray, np.ndarray]) -> _Told:
-    """Mixed with a share of queries without a relevant document, where the measure is 0 and no label changes that."""
-    odds, (every, others) = np.log(share) - np.log1p(-share), empty
-    whole, without = _chance(odds + every - usual.every), _chance(odds + others - usual.others)[:, None]
-    lowest = np.eye(usual.likely.shape[1])[0]
-    return _Told(
-        (1 - whole) * usual.value,
-        (1 - without) * usual.effect,
-        _between(usual.likely, lowest, without),
-        np.logaddexp(np.log1p(-share) + usual.every, np.log(share) + every),
-        np.logaddexp(np.log1p(-share) + usual.others, np.log(share) + others),
-    )
+    def surprise(self, level: np.ndarray) -> np.ndarray:
+        """float64[k, n], how far each label, int64[n], moved the expectation from what the others led to expect."""
+        return np.asarray(self.effect[:, np.arange(len(level)), level] - (self.likely * self.effect).sum(axis=2))
+
+    def corrected(self, level: np.ndarray, query: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        """f̂ of each ranker and query, float64[k, m]; of the labels int64[n], their queries, and float64[n], π."""
+        added, m = (1 / chance - 1) * self.surprise(level), self.value.shape[1]
+        return self.value + [np.bincount(query, each, m) for each in added]
 
 
-def _if_empty(classes: InClasses) -> tuple[np.ndarray, np.ndarray]:
-    """``every`` and ``others`` of `_Told` for queries without a relevant document: 0, or −∞ where a label denies it."""
+def _if_empty(classes: InClasses) -> _Told:
+    """The queries without a relevant document: the measure is 0, no label changes that, and none denies it."""
     labelled, m = np.flatnonzero(classes.known >= 0), len(classes.indptr) - 1
     query = np.repeat(np.arange(m), np.diff(classes.indptr))[labelled]
     relevant = classes.known[labelled] > 0
     number = np.bincount(query, relevant, m)
-    return np.where(number > 0, -np.inf, 0.0), np.where(number[query] > relevant, -np.inf, 0.0)
-
-
-class _Mixed(NamedTuple):
-    """What labels say about rankers, in queries of all kinds: the class K is mixed with the others [theory 21]."""
-
-    value: np.ndarray  # float64[k, m], as in `_Told`
-    effect: np.ndarray  # float64[k, n, L+1], as in `_Told`
-    likely: np.ndarray  # float64[n, L+1], as in `_Told`
-    surprise: np.ndarray  # float64[k, n], how far each label moved the expectation from what the others led to expect
-
-    @classmethod
-    def of(cls, usual: _Told, single: _Told, share: float, level: np.ndarray) -> _Mixed:
-        """With a share of K in (0, 1) and the labels, int64[n]."""
-        odds = np.log(share) - np.log1p(-share)
-        every = _chance(odds + single.every - usual.every)  # how probable K is in each query, given all its labels
-        others = _chance(odds + single.others - usual.others)[:, None]  # … and given all but each
-        likely = _between(usual.likely, single.likely, others)
-        effect = _between(usual.effect, single.effect, others)
-        surprise = effect[:, np.arange(len(level)), level] - (likely * effect).sum(axis=2)
-        return cls(_between(usual.value, single.value, every), effect, likely, surprise)
-
-    def corrected(self, query: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        """f̂ of each ranker and query, float64[k, m]; of the labels int64[n], their queries, and float64[n], π."""
-        added, m = (1 / chance - 1) * self.surprise, self.value.shape[1]
-        return self.value + [np.bincount(query, each, m) for each in added]
+    every, others = np.where(number > 0, -np.inf, 0.0), np.where(number[query] > relevant, -np.inf, 0.0)
+    return _Told(np.zeros((1, 1)), np.zeros((1, 1, 1)), np.eye(classes.logits.shape[1] + 1)[0], every, others)
 
 
 class _Heard(NamedTuple):
     """What the labels of a sample say about rankers, from one pass for all of them."""
 
-    fit: np.ndarray  # The first result of `_told`
+    fit: np.ndarray  # float64[4], the first result of `_told`
     chance: np.ndarray  # float64[N], as in `Surprises`
     expected: np.ndarray  # float64[k, m], what the labels lead to expect, by the best choice
     values: np.ndarray  # float64[6 or 7, k, m], f̂, and after the first row by other choices
-    surprise: np.ndarray  # float64[k, n], as in `_Mixed`, by the best choice
-    effect: np.ndarray  # float64[k, n, L+1]
+    surprise: np.ndarray  # float64[k, n], by the best choice
+    effect: np.ndarray  # float64[k, n, L+1], as in `_Told`
     likely: np.ndarray  # float64[n, L+1]
 
 
@@ -213,49 +199,45 @@ def _heard(pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, label: np.nda
     """What the labels of a sample say about some rankers, computed once for all their contrasts."""
 
     def heard() -> _Heard:
-        chance, rows = np.where(sample.drawn, sample.design.inclusion, 1.0), np.flatnonzero(label >= 0)
-        fit, (best, *others) = _told(pool, mean, label, used)
-        first, *rest = (each.corrected(pool.query[rows], chance[rows]) for each in (best, *others))
-        values = [first, *(_between(first, each, count) for each, count in zip(rest, fit[4:], strict=True))]
-        return _Heard(fit, chance, best.value, np.stack(values), best.surprise, best.effect, best.likely)
+        classes, rows = _recalibrated(pool, mean, label, used), np.flatnonzero(label >= 0)
+        chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
+        level, of_labels = classes.known[rows], (pool.query[rows], chance[rows])
+        fit, best, others = _told(classes)
+        first = best.corrected(level, *of_labels)
+        values = [first, *(_between(first, each.corrected(level, *of_labels), count) for each, count in others)]
+        return _Heard(fit, chance, best.value, np.stack(values), best.surprise(level), best.effect, best.likely)
 
     return pool.once(heard, mean, label, used, sample.drawn, sample.design.inclusion)
 
 
-def _told(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, list[_Mixed]]:
+def _told(classes: InClasses) -> tuple[np.ndarray, _Told, list[tuple[_Told, float]]]:
     """What labels say about some rankers, and what they would say by other choices that they do not rule out.
 
     The distances between the classes, and the shares of K and of queries without a relevant document, are those that
     make the labels most likely. Tried are also the distances before and after these, and the ends of the intervals of
-    both shares. The first result has the smallest `misfit` of all distances, 0 if it changes its sign, both shares, the
-    distances, and by how much the change counts to each other one. The misfit is infinite where K is surely a part of
-    the queries: labels of few documents do not tell those without a relevant document from those with one.
+    both shares; each comes with how much the change to it counts. The first result has the smallest `misfit` of all
+    distances, 0 if it changes its sign, both shares, and the distances. The misfit is infinite where K is surely a part
+    of the queries: labels of few documents do not tell those without a relevant document from those with one.
     """
-    classes = _recalibrated(pool, mean, label, used)
     empty = _if_empty(classes)
     found = [_by_shares(replace(classes, spread=spread), empty) for spread in _SPREADS]
     best = int(np.argmax([each.likelihood for each in found]))
     chosen = found[best]
-    tried = [(chosen.mixed, chosen.single, share) for share in chosen.of_single[:3]]
+    ends = chosen.of_single.fewest, chosen.of_single.most
+    others = [(chosen.mixed.mixed(chosen.single, share), 1.0) for share in ends]
     for share in (chosen.of_empty.fewest, chosen.of_empty.most):
-        mixed = _with_empty(chosen.usual, share, empty)
-        tried.append((mixed, chosen.single, class_shares(chosen.single.every - mixed.every).best))
-    counts = [1.0] * 4
+        mixed = chosen.usual.mixed(empty, share)
+        others.append((mixed.mixed(chosen.single, class_shares(chosen.single.every - mixed.every).best), 1.0))
     for near in (best - 1, best + 1):
         if 0 <= near < len(found):
-            tried.append((found[near].mixed, found[near].single, found[near].of_single.best))
             # Between two others, the drop in the likelihood tells how far from the best the labels allow to go.
             drop = max(chosen.likelihood - found[near].likelihood, _WITHIN) if best == 1 else _WITHIN
-            counts.append(float(np.sqrt(_WITHIN / drop)))
-    fits = [
-        misfit(replace(classes, spread=spread), each.of_single.best, each.of_empty.best)
-        for spread, each in zip(_SPREADS, found, strict=True)
-    ]
+            others.append((found[near].all_kinds, float(np.sqrt(_WITHIN / drop))))
+    fits = [each.misfit for each in found]
     sure = chosen.of_single.fewest > _FEW_SINGLE and chosen.of_single.most < _NEARLY_ALL
     shares = chosen.of_single.best, chosen.of_empty.best
-    fit = np.array([np.inf if sure else np.clip(0.0, min(fits), max(fits)), *shares, _SPREADS[best], *counts])
-    known = classes.known[classes.known >= 0]
-    return fit, [_Mixed.of(usual, single, share, known) for usual, single, share in tried]
+    fit = np.array([np.inf if sure else np.clip(0.0, min(fits), max(fits)), *shares, _SPREADS[best]])
+    return fit, chosen.all_kinds, others
 
 
 def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> InClasses:
@@ -274,7 +256,7 @@ def shift_by_labels(classes: InClasses, level: np.ndarray) -> np.ndarray:
     for _ in range(_TURNS):
         shift = recalibration(classes, level, fold, counts)
         now = classes.recalibrated(shift, level)
-        advantage = _if_empty(now)[0] - _log_likelihoods(now)
+        advantage = _if_empty(now).every - _log_likelihoods(now)
         share = class_shares(advantage).best
         counts = _chance(np.log1p(-share) - np.log(share) - advantage)
     return shift
@@ -289,15 +271,22 @@ class _ByShares(NamedTuple):
     of_empty: Shares
     of_single: Shares
     likelihood: float  # Its log
+    misfit: float
+
+    @property
+    def all_kinds(self) -> _Told:
+        """The class K is mixed with the others [theory 21]."""
+        return self.mixed.mixed(self.single, self.of_single.best)
 
 
-def _by_shares(classes: InClasses, empty: tuple[np.ndarray, np.ndarray]) -> _ByShares:
+def _by_shares(classes: InClasses, empty: _Told) -> _ByShares:
     usual, single = _kinds_of(classes)
-    of_empty = class_shares(empty[0] - usual.every)
-    mixed = _with_empty(usual, of_empty.best, empty)
+    of_empty = class_shares(empty.every - usual.every)
+    mixed = usual.mixed(empty, of_empty.best)
     of_single = class_shares(single.every - mixed.every)
     likelihood = float(_log_likelihoods(classes).sum()) + of_empty.log + of_single.log
-    return _ByShares(usual, mixed, single, of_empty, of_single, likelihood)
+    fit = misfit(classes, of_single.best, of_empty.best)
+    return _ByShares(usual, mixed, single, of_empty, of_single, likelihood, fit)
 
 
 def _kinds_of(classes: InClasses) -> tuple[_Told, _Told]:
@@ -329,8 +318,7 @@ def moved_by_labels(
     """
     used, label = _rankers_of(contrasts[0]), _labels(pool, sample, observed)
     chance = np.where(sample.drawn, sample.design.inclusion, 1.0)
-    _, single, empty, spread, *_ = _heard(pool, sample, mean, label, used).fit
-    shares = single, empty
+    _, *shares, spread = _heard(pool, sample, mean, label, used).fit
     now = replace(_recalibrated(pool, mean, label, used), spread=spread)
     level = now.level(np.arange(observed.shape[1]))
     moved = np.zeros((len(contrasts), len(chance), now.logits.shape[1] + 1))
@@ -352,13 +340,13 @@ def moved_by_labels(
 
 
 def _values(
-    now: InClasses, shares: tuple[float, float], query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray
+    now: InClasses, shares: Sequence[float], query: np.ndarray, chance: np.ndarray, contrasts: np.ndarray
 ) -> np.ndarray:
     """f̂ of each contrast and query, float64[c, m], with shares of K and of queries without a relevant document."""
     rows = np.flatnonzero(now.known >= 0)
-    usual, single = _kinds_of(now)
-    mixed = _Mixed.of(_with_empty(usual, shares[1], _if_empty(now)), single, shares[0], now.known[rows])
-    return np.asarray(contrasts @ mixed.corrected(query[rows], chance[rows]))
+    (usual, single), (of_single, of_empty) = _kinds_of(now), shares
+    told = usual.mixed(_if_empty(now), of_empty).mixed(single, of_single)
+    return np.asarray(contrasts @ told.corrected(now.known[rows], query[rows], chance[rows]))
 
 
 def _rankers_of(contrast: np.ndarray) -> np.ndarray:

@@ -147,10 +147,11 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers,
     each.seen.kept.clear()
     with monkeypatch.context() as patched:
         label, used = surprises._labels(each.seen, each.sample, each.observed), surprises._rankers_of(contrast)
-        (_, _, _, spread, *_), _ = surprises._told(each.seen, each.expected, label, used)
+        now = surprises._recalibrated(each.seen, each.expected, label, used)
+        (_, _, _, spread), *_ = surprises._told(now)
         patched.setattr(surprises, "_SPREADS", (spread,))
         patched.setattr(surprises, "_trust", lambda *arguments: 1.0)
-        level = surprises._recalibrated(each.seen, each.expected, label, used).known
+        level = now.known
         shift, shares = surprises.shift_by_labels(surprises.in_classes(each.seen, each.expected, used), level), []
         patched.setattr(surprises, "shift_by_labels", lambda *arguments: shift)
         found_shares = surprises.class_shares
