@@ -229,13 +229,13 @@ Nadeau–Bengio: test sets of 1/K [test_crossval]
 calibration: plain mean of the expectations [test_calibration]
     centred, deviation = mean - weight @ mean => centred, deviation = mean - mean.mean()
 bets: the draw weighted as if all units were left [test_bets]
-    (values / self.rate)[:draws] * self.left[:draws] => (values / self.rate)[:draws] * self.left[0]
+    (values / self.rate)[..., :draws] * self.left[:draws] => (values / self.rate)[..., :draws] * self.left[0]
 bets: what is known does not enter the sum [test_bets]
-    base = expected + _so_far(error, draws) => base = expected + 0 * _so_far(error, draws)
+    sum()) + _so_far(error, draws), => sum()) + 0 * _so_far(error, draws),
 bets: the cap of the mirrored bets from the wrong side [test_bets]
-    "high": self.low, "best": self.worst, => "high": self.low, "best": self.best,
+    for name in ("ends", "reach", "bounds", "bases") => for name in ("ends", "bounds", "bases")
 bets: the worst draw of the unit drawn, not of all that are left [test_bets]
-    np.maximum.accumulate(most[::-1])[::-1] * self.left => most * self.left
+    np.maximum.accumulate(most[:, ::-1], axis=1)[:, ::-1] * self.left => most * self.left
 bets: a draw can lose more than everything [test_bets]
     LARGEST_STAKE = 0.95 => LARGEST_STAKE = 1.5
 bets: a stake knows the draw that it is on [test_bets]
@@ -243,7 +243,7 @@ bets: a stake knows the draw that it is on [test_bets]
 bets: excluded at half of the capital [test_bets]
     stakes.share.copy(), 1 / alpha => stakes.share.copy(), 0.5 / alpha
 bets: the lower bound of what is known from the upper [test_bets]
-    np.where(known, least - self.low, 0.0) => np.where(known, most - self.high, 0.0)
+    np.where(known, ends - bounds, 0.0) => np.where(known, ends[::-1] - bounds[::-1], 0.0)
 bets: rounding excludes [test_bets]
     draws.least > truth + draws.rounding => draws.least > truth
 bets: the upper end at the level of both [test_bets]
@@ -482,7 +482,7 @@ misfit: queries without a relevant document are as the others [test_surprises]
 surprises: a query with a relevant document may have none [test_surprises]
     np.where(number > 0, -np.inf, 0.0), np.where => np.zeros(m), np.where
 surprises: labels say something of a query without a relevant document [test_surprises]
-    (1 - without) * usual.effect, => usual.effect,
+    _between(self.effect, other.effect, without), => self.effect,
 surprises: the share of queries without a relevant document is known [test_surprises]
     for share in (chosen.of_empty.fewest, chosen.of_empty.most): => for share in (chosen.of_empty.best,) * 2:
 surprises: the recalibration counts queries without a relevant document [test_surprises]

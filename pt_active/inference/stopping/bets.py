@@ -96,7 +96,7 @@ _Bets: TypeAlias = tuple[_Array, _Array, _Array, _Array, _Array, float, float]
 
 def _bets(draws: Draws, stakes: Stakes) -> _Bets:
     """The first arguments of the compiled loops."""
-    return draws.low, draws.worst, *draws.variances, stakes.signal, LARGEST_STAKE, draws.rounding
+    return draws.ends[0], draws.reach[0], *draws.variances, stakes.signal, LARGEST_STAKE, draws.rounding
 
 
 def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:

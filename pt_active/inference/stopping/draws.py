@@ -45,22 +45,17 @@ class Units:
         return _rest(self.rate)
 
     @cached_property
-    def worst(self) -> np.ndarray:
-        """The smallest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
-        return -self._extreme(self.mean - self.low)
+    def reach(self) -> np.ndarray:
+        """float64[2, N], the smallest and the largest error ``(c − m) Q/q`` that each draw can show.
 
-    @cached_property
-    def best(self) -> np.ndarray:
-        """The largest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
-        return self._extreme(self.high - self.mean)
-
-    def _extreme(self, error: np.ndarray) -> np.ndarray:
-        most = np.maximum(error / self.rate, 0.0)
-        return np.asarray(np.maximum.accumulate(most[::-1])[::-1] * self.left)
+        What is known before it is given.
+        """
+        most = np.maximum(np.stack([self.mean - self.low, self.high - self.mean]) / self.rate, 0.0)
+        return np.maximum.accumulate(most[:, ::-1], axis=1)[:, ::-1] * self.left * [[-1.0], [1.0]]
 
     def _shown(self, values: np.ndarray, draws: int) -> np.ndarray:
-        """float64[n], ``x Q/q`` of the unit that each of the first draws makes known."""
-        return np.asarray((values / self.rate)[:draws] * self.left[:draws])
+        """float64[..., n], ``x Q/q`` of the unit that each of the first draws makes known."""
+        return np.asarray((values / self.rate)[..., :draws] * self.left[:draws])
 
     @cached_property
     def expected(self) -> np.ndarray:
@@ -89,40 +84,32 @@ class Units:
             ValueError: If a contribution lies outside the bounds of its unit, since nothing could be proved then.
         """
         known = np.arange(len(self.rate)) < draws
-        least, most = (contribution if end is None else end for end in (least, most))
+        ends = np.stack([contribution if end is None else end for end in (least, most)])
+        bounds = np.stack([self.low, self.high])
         slack = 1e-9 * (self.high - self.low).max(initial=0.0)
-        inside = (least >= self.low - slack) & (most <= self.high + slack)
-        if not inside[known].all():
+        if not ((ends[0] >= self.low - slack) & (ends[1] <= self.high + slack))[known].all():
             raise ValueError("a contribution lies outside the bounds of its unit")
-        least, most = (np.clip(end, self.low, self.high) for end in (least, most))
-        contribution = np.clip(contribution, least, most)
+        ends = np.clip(ends, *bounds)
+        contribution = np.clip(contribution, *ends)
         error = np.where(known, contribution - self.mean, 0.0)
-        below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
-        expected, lowest, highest = (float(part.sum()) for part in (self.mean, self.low, self.high))
-        base = expected + _so_far(error, draws)
-        worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
+        apart = np.where(known, ends - contribution, 0.0)
+        base, lacking = float(self.mean.sum()) + _so_far(error, draws), _so_far(apart, draws)
+        reach = base[:-1] + self.reach[:, :draws]
         # Rounding must not take a value past its bounds, since a bet may stake nearly all on them. Nor could missing
         # labels have shown more than is possible.
-        value = np.clip(base[:-1] + self._shown(error, draws), worst, best)
-        fall, rise = (
-            np.minimum(self._shown(part, draws), room) for part, room in ((below, value - worst), (above, best - value))
-        )
-        base_low, base_high = base - _so_far(below, draws), base + _so_far(above, draws)
+        value = np.clip(base[:-1] + self._shown(error, draws), *reach)
+        shown = np.clip(self._shown(apart, draws), *reach - value)
         return Draws(
             value=value,
-            low=value - _so_far(below, draws)[:-1] - fall,
-            high=value + _so_far(above, draws)[:-1] + rise,
-            worst=worst - _so_far(below, draws)[:-1],
-            best=best + _so_far(above, draws)[:-1],
+            ends=value + lacking[:, :-1] + shown,
+            reach=reach + lacking[:, :-1],
             expected=self.expected[:draws],
-            judged=(fall == 0) & (rise == 0),
+            judged=(shown == 0).all(axis=0),
             # No variable has a larger variance than one at the two ends of its range.
-            later=np.minimum(self.variance, (below + above) ** 2 / 4)[:draws],
-            least=lowest + _so_far(np.where(known, least - self.low, 0.0), draws),
-            most=highest + _so_far(np.where(known, most - self.high, 0.0), draws),
+            later=np.minimum(self.variance, (apart[1] - apart[0]) ** 2 / 4)[:draws],
+            bounds=bounds.sum(axis=1)[:, None] + _so_far(np.where(known, ends - bounds, 0.0), draws),
             base=base,
-            base_low=base_low,
-            base_high=base_high,
+            bases=base + lacking,
         )
 
 
@@ -132,8 +119,9 @@ def _rest(values: np.ndarray) -> np.ndarray:
 
 
 def _so_far(values: np.ndarray, draws: int | None = None) -> np.ndarray:
-    """float64[n+1], the sum over the units that are known before the first and after each draw."""
-    return np.r_[0.0, np.cumsum(values[:draws])]
+    """float64[..., n+1], the sum over the units that are known before the first and after each draw."""
+    sums = np.cumsum(values[..., :draws], axis=-1)
+    return np.concatenate([np.zeros((*sums.shape[:-1], 1)), sums], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -141,18 +129,24 @@ class Draws:
     """What n draws say about the truth R. Labels that are missing count as is expected, but in all ends."""
 
     value: np.ndarray  # float64[n], Z; the mean of each, given those before it, is R
-    low: np.ndarray  # float64[n], the smallest Z that the labels allow
-    high: np.ndarray  # float64[n], the largest
-    worst: np.ndarray  # float64[n], the smallest value that each could have had, given those before it
-    best: np.ndarray  # float64[n], the largest
+    ends: np.ndarray  # float64[2, n], the smallest and the largest Z that the labels allow
+    reach: np.ndarray  # float64[2, n], the smallest and the largest that each could have had, given those before it
     expected: np.ndarray  # float64[n], the variance that the model expects of each, given those before it; positive
     judged: np.ndarray  # bool[n], the draws whose unit is judged
     later: np.ndarray  # float64[n], the variance of all later Z that the model expects of the labels that each lacks
-    least: np.ndarray  # float64[n+1], the smallest R that is possible before the first and after each draw
-    most: np.ndarray  # float64[n+1], the largest
+    bounds: np.ndarray  # float64[2, n+1], the smallest and the largest R before the first and after each draw
     base: np.ndarray  # float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw
-    base_low: np.ndarray  # float64[n+1], the smallest of these that the labels allow
-    base_high: np.ndarray  # float64[n+1], the largest
+    bases: np.ndarray  # float64[2, n+1], the smallest and the largest of these that the labels allow
+
+    @property
+    def least(self) -> np.ndarray:
+        """float64[n+1], the smallest R that is possible before the first and after each draw."""
+        return np.asarray(self.bounds[0])
+
+    @property
+    def most(self) -> np.ndarray:
+        """float64[n+1], the largest."""
+        return np.asarray(self.bounds[1])
 
     @property
     def rounding(self) -> float:
@@ -180,9 +174,9 @@ class Draws:
     @property
     def squares(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest square that the error of each draw could have, float64[n] each."""
-        ends = self.low - self.base_low[:-1], self.high - self.base_high[:-1]
-        least, most = np.sort(np.square(ends), axis=0)
-        return np.where((ends[0] < 0) & (ends[1] > 0), 0.0, least), most
+        low, high = errors = self.ends - self.bases[:, :-1]
+        least, most = np.sort(errors**2, axis=0)
+        return np.where((low < 0) & (high > 0), 0.0, least), most
 
     @cached_property
     def variances(self) -> np.ndarray:
@@ -195,17 +189,14 @@ class Draws:
 
     def first(self, n: int) -> Draws:
         """The first n draws."""
-        columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        some = {name: column[: n + (len(column) > len(self.value))] for name, column in columns.items()}
-        return Draws(**some)
+        columns, number = [getattr(self, each.name) for each in fields(self)], len(self.value)
+        return Draws(*(column[..., : n + column.shape[-1] - number] for column in columns))
 
     @cached_property
     def mirrored(self) -> Draws:
         """The draws of −R."""
-        turned = {"low": self.high, "worst": self.best, "least": self.most, "base_low": self.base_high}
-        turned |= {"high": self.low, "best": self.worst, "most": self.least, "base_high": self.base_low}
-        turned |= {"value": self.value, "base": self.base}
-        return replace(self, **{name: -column for name, column in turned.items()})
+        turned = {name: -getattr(self, name)[::-1] for name in ("ends", "reach", "bounds", "bases")}
+        return replace(self, value=-self.value, base=-self.base, **turned)
 
     def estimate(self) -> tuple[float, float]:
         """The mean of Z where it is judged, weighted by the inverse of its expected variance; its standard error."""

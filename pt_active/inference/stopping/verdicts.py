@@ -238,8 +238,8 @@ class Ahead:
             last=last,
             information=np.add.reduceat(1 / variance, first - judged),
             variance=variance[middle - judged],
-            down=-units.worst[middle],
-            up=units.best[middle],
+            down=-units.reach[0, middle],
+            up=units.reach[1, middle],
             ended=last == n,
         )
 

@@ -69,7 +69,7 @@ def test_values_are_the_sums_of_the_definition():
         least, most = (((end - mean) / rate)[t:] * left for end in (LOW, HIGH))
         value, spread = base + (c - mean)[t] / rate[t] * left, left * (variance / rate)[t:].sum()
         expected.append((base, value, base + min(0.0, least.min()), base + max(0.0, most.max()), spread))
-    found = draws.base[:4], draws.value, draws.worst, draws.best, draws.expected
+    found = draws.base[:4], draws.value, *draws.reach, draws.expected
     np.testing.assert_allclose(np.transpose(found), expected, atol=1e-12)
     for ends, bound in ((draws.least, LOW), (draws.most, HIGH)):
         np.testing.assert_allclose(ends, [c[:t].sum() + bound[t:].sum() for t in range(5)])
@@ -80,7 +80,7 @@ def test_capital_is_the_product_of_the_definition():
     shown, capital = 20.0, STAKES.share.copy()
     for t in range(4):
         variance = draws.expected[t] * shown / (20 + t)
-        bet = np.minimum(STAKES.signal / variance, 0.95 / max(0.3 - draws.worst[t], 1e-12))
+        bet = np.minimum(STAKES.signal / variance, 0.95 / max(0.3 - draws.reach[0, t], 1e-12))
         capital *= 1 + bet * (draws.value[t] - 0.3)
         assert draws.variance[t] == pytest.approx(variance)
         shown += (draws.value[t] - draws.base[t]) ** 2 / draws.expected[t]
@@ -314,6 +314,6 @@ def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error()
     own = weight[3:].sum() ** 2 * min(units.variance[2], (units.high[2] - units.low[2]) ** 2 / 4)
     assert error**2 == pytest.approx(some.trust[-1] * (1 / (1 / whole.expected)[np.arange(7) != 2].sum() + own))
     assert some.trust[-1] == pytest.approx((20 + ((whole.value - whole.base[:-1]) ** 2 / whole.expected).sum()) / 26)
-    as_expected = {"low": some.value, "high": some.value, "base_low": some.base, "base_high": some.base}
-    judged = replace(some, worst=whole.worst, best=whole.best, **as_expected)
+    as_expected = {"ends": np.stack([some.value] * 2), "bases": np.stack([some.base] * 2)}
+    judged = replace(some, reach=whole.reach, **as_expected)
     np.testing.assert_allclose(log_capital(judged, STAKES, 0.1)[:-1], log_capital(whole, STAKES, 0.1)[:-1])
