@@ -155,13 +155,13 @@ pool: what is kept is told apart by shapes alone [test_document_estimators]
 snis variance: shares not squared [test_estimators]
     (share * centred) ** 2 => share * centred**2
 snis: degrees of freedom of the draws [test_estimators]
-    degrees_left(sample, importance, 1), _counting => sample.draws - 1.0, _counting
+    importance)), degrees_left(sample, importance, 1) => importance)), sample.draws - 1.0
 snis and regression without replacement: no 1 − π [test_samples_of_queries]
     return 1.0 if self.repeated else 1 - self.expected => return 1.0
 ht variance: n for n − 1 [test_estimators]
     centred**2) / (n - 1) / n => centred**2) / n / n
 ht variance: not centred [test_estimators]
-    once * values - _dot(weights, values)[..., None] => once * values
+    once * values - value[..., None] => once * values
 regression variance: the slope of all draws [test_estimators]
     (y - left_out * x) / (1 - own) => (y - slope * x) / (1 - own)
 regression variance: no distance from the others [test_estimators]

@@ -42,7 +42,7 @@ def least_pvalues(q: np.ndarray, spread: np.ndarray, draws: int, repetitions: in
     smallest = []
     for a, b in combinations(range(len(spread)), 2):
         delta, expected = values[:, a] - values[:, b], model[:, a] - model[:, b]
-        estimate = ESTIMATORS["regression"].weigh(sample, Controls(p, expected)).estimate(delta[sample.rows])
+        estimate = ESTIMATORS["regression"].estimate(sample, Controls(p, expected), delta[sample.rows])
         smallest.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     tests = np.array(smallest).transpose(1, 0, 2)
     alone = two_sided_pvalue(*tests)

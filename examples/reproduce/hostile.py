@@ -76,10 +76,10 @@ def estimates(
     population: Population, q: np.ndarray, priority: np.ndarray, sizes: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Value, standard error and degrees of freedom of the first queries, float64[R] each, by size."""
-    controls, weigh = Controls(population.weight, population.model), estimator_named("regression").weigh
+    controls, regression = Controls(population.weight, population.model), estimator_named("regression").estimate
     for sample in prefixes(priority, q, np.ones_like(q), sizes.tolist()):
         target = sample.of(population.target)
-        mean = weigh(sample, controls).estimate(target)
+        mean = regression(sample, controls, target)
         scale = scale_of(sample, np.abs(target), population.weight, np.abs(population.model))
         error = np.where(is_rounding(mean.standard_error, scale), np.nan, mean.standard_error)
         yield mean.value, error, mean.degrees_of_freedom

@@ -66,9 +66,8 @@ def judged_in_part(
     """How far an estimate from some judged queries is off, and whether its intervals for new queries and these hold."""
     sample = draw_number(weight, weight, JUDGED, rng, replace=False)
     own = sample.of(value)
-    weighting = estimator_named("regression").weigh(sample, Controls(weight, model)).at(own)
-    mean = weighting.estimate(own)
-    by_query = by_drawn_query(sample, weighting, weight, model, own)
+    mean = estimator_named("regression").estimate(sample, Controls(weight, model), own)
+    by_query = by_drawn_query(sample, mean, weight, model, own)
     error, degrees = float(mean.standard_error), float(mean.degrees_of_freedom)
     off, widened = float(mean.value) - truth, widened_by_queries(error, degrees, None, by_query, 1 - CONFIDENCE)
     return off, covers(off, *widened), covers(off, error, degrees)

@@ -113,7 +113,7 @@ def replayed(population: Population, draws: int, repetitions: int, seed: int) ->
 
 def _estimated(sample: Sample, population: Population, estimator: str) -> MeanEstimate:
     controls = Controls(population.weight, population.model)
-    return estimator_named(estimator).weigh(sample, controls).estimate(sample.of(population.target))
+    return estimator_named(estimator).estimate(sample, controls, sample.of(population.target))
 
 
 def league(arguments: argparse.Namespace) -> pd.DataFrame:

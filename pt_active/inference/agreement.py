@@ -139,5 +139,5 @@ def agreement_estimate(
         model += direction * (expected * gradient[grade]).sum(axis=1)
     if not np.isfinite(value):
         return MeanEstimate(np.asarray(np.nan), np.asarray(np.nan), np.asarray(0.0))
-    mean = estimator_named(estimator, "pair").weigh(sample, Controls(p, model)).estimate(slope)
+    mean = estimator_named(estimator, "pair").estimate(sample, Controls(p, model), slope)
     return MeanEstimate(value + mean.value, mean.standard_error, mean.degrees_of_freedom)

@@ -1,15 +1,15 @@
 """From a weighted sample to a mean and its standard error [theory 5].
 
-An estimator takes a sample and what the model expects of every unit of the population, and returns weights of the
-measured values. All estimators are linear in the values, apart from how far `regression` trusts its line. The same
-functions serve queries, pairs and opened queries, one sample or thousands at once. To add an estimator, write a
-function below and a line in `ESTIMATORS`.
+An estimator takes a sample, what the model expects of every unit of the population, and the measured values. All
+estimators are linear in the values, apart from how far `regression` trusts its line. The same functions serve queries,
+pairs and opened queries, one sample or thousands at once. To add an estimator, write a function below and a line in
+`ESTIMATORS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -58,102 +58,68 @@ class Controls:
         return np.einsum("...j,j...n->...n", self.parts, self.model[:, sample.rows])
 
 
-class Weighting(NamedTuple):
-    """An estimate that is linear in the values, ``base + Σ a ℓ``, and its error for given values."""
+@dataclass(frozen=True)
+class WeightedMean(MeanEstimate):
+    """A mean ``base + Σ a ℓ`` of the values of the drawn units, as if the weights did not depend on these."""
 
     base: np.ndarray | float  # float64[...], the part that does not depend on the values
     weights: np.ndarray  # float64[..., n], a
-    variance: Callable[[np.ndarray], np.ndarray | float]  # float64[..., n] → the variance of ``Σ a ℓ``, float64[...]
-    degrees: np.ndarray  # float64[...], degrees of freedom of the t distribution that the interval uses
-    draws: np.ndarray  # int64[...], the number of draws with a positive weight; a single draw has no standard error
     slope: np.ndarray | float = 0.0  # float64[...], b in ``m = c + b M``, the values of undrawn units
     centred: bool = True  # Whether c comes from the draws, as weights that sum to 1 allow; otherwise it is 0
 
-    def estimate(self, values: np.ndarray) -> MeanEstimate:
-        """The mean and its standard error.
 
-        Args:
-            values: float64[..., n], ℓ, the measured values of the drawn units.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.sqrt(self.variance(values))
-        value = self.base + _dot(self.weights, values)
-        return MeanEstimate(value, np.where(self.draws > 1, error, np.nan)[()], self.degrees)
-
-    def at(self, values: np.ndarray) -> Weighting:
-        """The weighting itself, which is the same for all values."""
-        return self
+# From a sample, what is known of the population, and the values of the drawn units, float64[..., n], to the mean
+Estimator = Callable[[Sample, Controls, np.ndarray], WeightedMean]
 
 
-class AdaptiveWeighting(NamedTuple):
-    """An estimate whose weights depend on the values."""
-
-    at: Callable[[np.ndarray], Weighting]  # Function from values, float64[..., n], to the weighting that they lead to
-
-    def estimate(self, values: np.ndarray) -> MeanEstimate:
-        """The mean and its standard error."""
-        return self.at(values).estimate(values)
-
-
-# From a sample and what is known of the population to the weights of the drawn units
-Estimator = Callable[[Sample, Controls], Weighting | AdaptiveWeighting]
-
-
-def snis(sample: Sample, controls: Controls) -> Weighting:
+def snis(sample: Sample, controls: Controls, values: np.ndarray) -> WeightedMean:
     """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on `degrees_left`."""
     importance, share = _importance(sample, controls.p)
     weights = sample.count * share
-
-    def variance(values: np.ndarray) -> np.ndarray:
-        centred = values - _dot(weights, values)[..., None]
-        return _dot(sample.count * sample.left, (share * centred) ** 2)
-
-    return Weighting(0.0, weights, variance, degrees_left(sample, importance, 1), _counting(sample, importance))
+    centred = values - _dot(weights, values)[..., None]
+    variance = _dot(sample.count * sample.left, (share * centred) ** 2)
+    error, degrees = _error(variance, _counting(sample, importance)), degrees_left(sample, importance, 1)
+    return WeightedMean(_dot(weights, values), error, degrees, 0.0, weights)
 
 
-def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
+def horvitz_thompson(sample: Sample, controls: Controls, values: np.ndarray) -> WeightedMean:
     """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``; as `draws.priorities` draws."""
     n, once = sample.draws, sample.of(controls.p) / sample.expected
     weights = sample.count * once
+    value = _dot(weights, values)
+    if sample.repeated:
+        centred = n[..., None] * once * values - value[..., None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = _dot(sample.count, centred**2) / (n - 1) / n
+    else:
+        variance = _dot(sample.count * sample.left, (once * values) ** 2)
+    return WeightedMean(value, _error(variance, n), n - 1.0, 0.0, weights, centred=False)
 
-    def variance(values: np.ndarray) -> np.ndarray:
-        if not sample.repeated:
-            return _dot(sample.count * sample.left, (once * values) ** 2)
-        centred = n[..., None] * once * values - _dot(weights, values)[..., None]
-        return _dot(sample.count, centred**2) / (n - 1) / n
 
-    return Weighting(0.0, weights, variance, n - 1.0, n, centred=False)
-
-
-def difference(sample: Sample, controls: Controls) -> Weighting:
+def difference(sample: Sample, controls: Controls, values: np.ndarray) -> WeightedMean:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
-    plain, model = horvitz_thompson(sample, controls), controls.of(sample)
+    model = controls.of(sample)
+    plain = horvitz_thompson(sample, controls, values - model)
     base = controls.mean - _dot(plain.weights, model)
-    return plain._replace(base=base, variance=lambda values: plain.variance(values - model), slope=1.0)
+    return replace(plain, value=base + _dot(plain.weights, values), base=base, slope=1.0)
 
 
-def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
+def regression(sample: Sample, controls: Controls, values: np.ndarray) -> WeightedMean:
     """``ȳ + b̄ (Σ_D p M − m̄) − Σ W (1 − π)(b_i − b̄)(M_i − m̄)``, t on `degrees_left` [theory 5, GREG]."""
     importance, share = _importance(sample, controls.p)
     total, model = sample.count * share, controls.of(sample)
-    model_mean, own = _dot(total, model), share if controls.own_share is None else controls.own_share
-    degrees, draws = degrees_left(sample, importance, 2), _counting(sample, importance)
-
-    def at(values: np.ndarray) -> Weighting:
-        whole, without = _spreads(total, share, model, values)
-        (slope, sure), (left_out, _) = (_slope(each, controls.variance[..., None]) for each in (whole, without))
-        slope = (1 - sure) * slope + sure * left_out
-        level = _dot(total, slope)
-        apart = (slope - level[..., None]) * (model - model_mean[..., None])
-        base = level * (controls.mean - model_mean) - _dot(total * sample.left, apart)
-
-        def variance(values: np.ndarray) -> np.ndarray:
-            y, x = (each - _dot(total, each)[..., None] for each in (values, model))
-            return _dot(sample.count * sample.left, (share * (y - left_out * x) / (1 - own)) ** 2)
-
-        return Weighting(base, total, variance, degrees, draws, level)
-
-    return AdaptiveWeighting(at)
+    own = share if controls.own_share is None else controls.own_share
+    whole, without = _spreads(total, share, model, values)
+    (slope, sure), (left_out, _) = (_slope(each, controls.variance[..., None]) for each in (whole, without))
+    slope = (1 - sure) * slope + sure * left_out
+    level, model_mean = _dot(total, slope), _dot(total, model)
+    apart = (slope - level[..., None]) * (model - model_mean[..., None])
+    base = level * (controls.mean - model_mean) - _dot(total * sample.left, apart)
+    y, x = (each - _dot(total, each)[..., None] for each in (values, model))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = _dot(sample.count * sample.left, (share * (y - left_out * x) / (1 - own)) ** 2)
+    error, degrees = _error(variance, _counting(sample, importance)), degrees_left(sample, importance, 2)
+    return WeightedMean(base + _dot(total, values), error, degrees, base, total, level)
 
 
 class _Spread(NamedTuple):
@@ -195,7 +161,7 @@ class EstimatorKind:
     """An estimator and its properties.
 
     Attributes:
-        weigh: Function from a sample and controls to a weighting.
+        estimate: Function from a sample, controls and values to a mean.
         fitted: Number of parameters that it fits to the labels, by which its degrees of freedom are fewer.
         expected: Function from the mean and variance of each unit's value under the model, and p, float64[m] each, to
             the expected squared residuals that make up the error, float64[m].
@@ -203,7 +169,7 @@ class EstimatorKind:
         bounded: Whether the interval of a risk keeps to the values that the risk can have.
     """
 
-    weigh: Estimator
+    estimate: Estimator
     fitted: int
     expected: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     units: tuple[str, ...] = ("query", "pair")
@@ -270,6 +236,12 @@ def _importance(sample: Sample, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     importance = sample.importance(p)
     with np.errstate(invalid="ignore"):
         return importance, importance / _dot(sample.count, importance)[..., None]
+
+
+def _error(variance: np.ndarray | float, draws: np.ndarray) -> np.ndarray:
+    """The root of a variance, float64[...]; NaN for a single draw with a positive weight."""
+    with np.errstate(invalid="ignore"):
+        return np.where(draws > 1, np.sqrt(variance), np.nan)[()]
 
 
 def _counting(sample: Sample, importance: np.ndarray) -> np.ndarray:

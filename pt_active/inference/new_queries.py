@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.inference.estimators import Weighting
+from pt_active.inference.estimators import WeightedMean
 from pt_active.inference.reference import Tails
 from pt_active.inference.ties import ROUNDING, settled
 from pt_active.relevance.digits import rounded
@@ -182,20 +182,20 @@ def expected_spread(expected: ByQuery, noise: np.ndarray) -> float:
 
 
 def by_drawn_query(
-    sample: Sample, weighting: Weighting, weight: np.ndarray, model: np.ndarray, values: np.ndarray
+    sample: Sample, mean: WeightedMean, weight: np.ndarray, model: np.ndarray, values: np.ndarray
 ) -> ByQuery:
     """The values of queries behind a mean of drawn queries: ``ĥ = m + (a/p)(ℓ − m)`` with ``m = c + b M``.
 
-    The model M is NaN if the weighting does not use it. Shapes: weight (p) and model float64[m], values float64[n].
+    The model M is NaN if the mean does not use it. Shapes: weight (p) and model float64[m], values float64[n].
     """
-    slope = float(weighting.slope)
+    slope = float(mean.slope)
     line = slope * model if slope else np.zeros(len(weight))
-    level = float(weighting.weights @ (values - sample.of(line))) if weighting.centred else 0.0
-    part = weighting.weights * (values - level - sample.of(line))
+    level = float(mean.weights @ (values - sample.of(line))) if mean.centred else 0.0
+    part = mean.weights * (values - level - sample.of(line))
     value = line + level
     value[sample.rows] += np.divide(part, sample.of(weight), out=np.zeros_like(part), where=sample.of(weight) > 0)
     # What the slopes of single draws add to the common one belongs to no query.
-    value += float(weighting.estimate(values).value) - weight @ value
+    value += float(mean.value) - weight @ value
     left = 1 - sample.expected / sample.draws if sample.repeated else sample.left
     parts = np.zeros(len(weight))
     parts[sample.rows] = left * part**2 / sample.count

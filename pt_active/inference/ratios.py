@@ -66,8 +66,9 @@ def risk_domain(
 def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstimate:
     """The mean over part of the pool, with ``p ω`` in place of p [T 3.31]; ``difference`` divides by ``Σ_D p ω``."""
     total = domain.mass.sum()
-    weighting = estimator_named(estimator, "pair").weigh(sample, Controls(domain.mass / total, domain.model))
-    return _scaled(weighting.estimate(domain.values), total / domain.whole)
+    controls = Controls(domain.mass / total, domain.model)
+    mean = estimator_named(estimator, "pair").estimate(sample, controls, domain.values)
+    return _scaled(mean, total / domain.whole)
 
 
 def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray) -> Evaluated:
@@ -87,7 +88,7 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
             parts += [sign / total, -sign * (sample.count * importance * score.numerator).sum(axis=-1) / total**2]
         expected += [score.expected_numerator, score.expected_weight]
     controls = Controls(pair_weight, np.array(expected), ratio.own_share, np.stack(parts, axis=-1))
-    mean = kind.weigh(sample, controls).estimate(ratio.gradient)
+    mean = kind.estimate(sample, controls, ratio.gradient)
     mean = _scaled(mean, (sample.count * importance).sum(axis=-1))
     counting = np.min([degrees_left(sample, importance * score.weight, kind.fitted) for score in scores], axis=0)
     idle = np.maximum(degrees_left(sample, importance, kind.fitted) - counting, 0.0)

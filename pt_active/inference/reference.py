@@ -122,11 +122,11 @@ def _first_units(
     return units[:, :n], priorities[:, n:]
 
 
-def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Controls) -> Replayed:
+def replayed(values: np.ndarray, samples: Sample, estimator: Estimator, controls: Controls) -> Replayed:
     """The errors of an estimator in many samples, values float64[K, m]."""
     labelling = np.arange(len(samples.rows)) % len(values)
     drawn = values[labelling[:, None], samples.rows]
-    mean = weigh(samples, controls).estimate(drawn)
+    mean = estimator(samples, controls, drawn)
     error = mean.value - (values @ controls.p)[labelling]
     usual = expected_variances(samples, controls.p, values.var(axis=0))
     return studentised(error, mean.standard_error, usual, np.abs(drawn).max(axis=1), labelling)

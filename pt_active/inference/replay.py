@@ -185,7 +185,7 @@ class Population:
         }
         scale, rows = scale_of(sample, np.abs(values), self.weight, np.abs(model)), {}
         for method in methods:
-            mean = estimator_named(method.estimator).weigh(sample, controls).estimate(values)
+            mean = estimator_named(method.estimator).estimate(sample, controls, values)
             rows[method.estimator] = about | {
                 "estimate": mean.value,
                 "standard_error": settled(mean.standard_error, scale),

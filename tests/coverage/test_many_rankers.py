@@ -30,8 +30,8 @@ def replayed_tests(scales, queries=400, draws=100):
     sample = next(priorities(q, cost, [draws], REPETITIONS, rng))
     found = []
     for a, b in itertools.combinations(range(len(scales)), 2):
-        weighting = ESTIMATORS["regression"].weigh(sample, Controls(p, mean[:, a] - mean[:, b]))
-        estimate = weighting.estimate((values[:, a] - values[:, b])[sample.rows])
+        controls, apart = Controls(p, mean[:, a] - mean[:, b]), values[:, a] - values[:, b]
+        estimate = ESTIMATORS["regression"].estimate(sample, controls, apart[sample.rows])
         found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     return np.array(found).transpose(1, 0, 2)
 

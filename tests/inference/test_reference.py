@@ -78,11 +78,11 @@ def test_replays_have_the_distribution_of_all_samples(name):
     """All ordered triples of four queries, under one labelling."""
     values, p, q = np.array([0.0, 1.0, 3.0, 7.0]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
     sample = Sample(np.arange(3), np.ones(3, dtype=int), 3 * q[:3], repeated=True, q=q)
-    controls, weigh = Controls(p, np.array([1.0, 1.0, 2.0, 4.0])), ESTIMATORS[name].weigh
-    found = replayed(values[None], redrawn(sample, 20_000, np.random.default_rng(1)), weigh, controls)
+    controls, estimator = Controls(p, np.array([1.0, 1.0, 2.0, 4.0])), ESTIMATORS[name].estimate
+    found = replayed(values[None], redrawn(sample, 20_000, np.random.default_rng(1)), estimator, controls)
     triples = np.array(list(itertools.product(range(4), repeat=3)))
     every = Sample(triples, np.ones_like(triples), 3 * q[triples], repeated=True, q=q)
-    mean, v = weigh(every, controls).estimate(values[triples]), every.importance(p)
+    mean, v = estimator(every, controls, values[triples]), every.importance(p)
     weight, square = q[triples].prod(axis=1), mean.standard_error**2 / (v**2).sum(axis=1)
     error = mean.value - p @ values
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -77,8 +77,8 @@ def test_a_replay_is_what_a_loop_of_plans_would_give(design, with_replacement, n
         for r, pool in enumerate(pools):
             kept = sample.count[r] > 0
             one = Sample(sample.rows[r][kept], sample.count[r][kept], sample.expected[r][kept], with_replacement)
-            weighting = ESTIMATORS["regression"].weigh(one, Controls(pool.weight, pool.model))
-            mean = weighting.estimate(pool.target[one.rows])
+            controls = Controls(pool.weight, pool.model)
+            mean = ESTIMATORS["regression"].estimate(one, controls, pool.target[one.rows])
             spread = mean.value, mean.standard_error, mean.degrees_of_freedom
             judged, spent = (of[one.rows].sum() for of in (pool.documents, pool.cost))
             told = [np.broadcast_to(getattr(found, name), (3, size))[b, r] for name in NUMBERS]

@@ -67,7 +67,7 @@ def test_estimators_see_weights_values_and_model(replace, graded, demo):
     drawn = np.flatnonzero(plan.queries.q_draws > 0)
     queries = Sample(drawn, sample.q_draws.to_numpy(), expected, repeated=replace)
     for name in ["snis"] if replace else ESTIMATORS:
-        wanted = ESTIMATORS[name].weigh(queries, controls).estimate(values)
+        wanted = ESTIMATORS[name].estimate(queries, controls, values)
         found = plan.estimate(judged, estimator=name)["candidate"]
         shown = found.value, found.standard_error
         assert shown == pytest.approx((wanted.value, wanted.standard_error), abs=1e-12)

@@ -73,7 +73,7 @@ def test_the_estimate_and_its_variance_are_exactly_unbiased(law: str, budget: fl
     """The mean of the estimate is the truth; that of the variance is its variance if the budget pays for any two."""
     total, controls, moments = 0.0, Controls(P, np.zeros(4)), np.zeros(3)
     for sample, chance in outcomes(LAWS[law], budget):
-        estimate = ESTIMATORS["ht"].weigh(sample, controls).estimate(sample.of(VALUE))
+        estimate = ESTIMATORS["ht"].estimate(sample, controls, sample.of(VALUE))
         inverse = np.where(sample.count > 0, (P * VALUE)[sample.rows] / sample.expected, 0.0)
         np.testing.assert_allclose(estimate.value, inverse.sum(axis=1), rtol=1e-12, atol=1e-12)
         variance = ((1 - sample.expected) * inverse**2).sum(axis=1)

@@ -55,11 +55,11 @@ class QueryReplays:
     def _redrawn(self) -> dict[int, Sample]:
         return {}
 
-    def of(self, number: int, contrast: Contrast, weigh: Estimator, controls: Controls) -> Replayed:
+    def of(self, number: int, contrast: Contrast, estimator: Estimator, controls: Controls) -> Replayed:
         """The errors of an estimator in samples like the one that was drawn."""
         if number not in self._redrawn:
             self._redrawn[number] = redrawn(self.sample, number, np.random.default_rng(REPLAY_SEED))
-        return replayed(contrast.of(self._values), self._redrawn[number], weigh, controls)
+        return replayed(contrast.of(self._values), self._redrawn[number], estimator, controls)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,8 @@ class LabelledQueries(LabelledPlan):
     def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """Estimate the mean over all queries with an estimator in `estimators.ESTIMATORS`."""
         values, controls = contrast.of(self.values), Controls(self.pool_weight, contrast.of(self.pool_model))
-        weigh, replays = estimator_named(settings.estimator).weigh, self.replays
-        weighting = weigh(self.sample, controls).at(values)
-        mean = weighting.estimate(values)
+        estimator, replays = estimator_named(settings.estimator).estimate, self.replays
+        mean = estimator(self.sample, controls, values)
         sizes = contrast.size(self.values), self.pool_weight, contrast.size(self.pool_model)
         return Measured(
             value=float(mean.value),
@@ -88,9 +87,9 @@ class LabelledQueries(LabelledPlan):
             scale=float(scale_of(self.sample, *sizes)),
             replayed=None
             if replays is None
-            else partial(replays.of, contrast=contrast, weigh=weigh, controls=controls),
+            else partial(replays.of, contrast=contrast, estimator=estimator, controls=controls),
             unlike=len(values) - int(np.unique(values, return_counts=True)[1].max()),
-            by_query=by_drawn_query(self.sample, weighting, self.pool_weight, controls.model, values),
+            by_query=by_drawn_query(self.sample, mean, self.pool_weight, controls.model, values),
         )
 
     def pull(self, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
@@ -99,8 +98,8 @@ class LabelledQueries(LabelledPlan):
         With ``regression`` they are those of the trust in its line that the labels lead to.
         """
         controls = Controls(self.pool_weight, self.pool_model @ contrast)
-        weighting = estimator_named(estimator).weigh(self.sample, controls).at(self.values @ contrast)
-        return float(weighting.estimate(np.nan_to_num(self.sample.of(controls.model))).value), weighting.weights
+        mean = estimator_named(estimator).estimate(self.sample, controls, self.values @ contrast)
+        return float(mean.base + mean.weights @ np.nan_to_num(self.sample.of(controls.model))), mean.weights
 
     def within(self, rows: np.ndarray, share: float) -> LabelledQueries | None:
         """The same within a group of queries.

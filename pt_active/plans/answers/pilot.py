@@ -122,9 +122,7 @@ class Pilot:
         share = sample.importance(p) / (sample.count @ sample.importance(p))
         expected = float((sample.count * share**2 * sample.left) @ (sample.of(gain) / sample.of(p) ** 2))
         kind = estimator_named(method.estimator)
-        means = [
-            kind.weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts
-        ]
+        means = [kind.estimate(sample, Controls(p, judged.pool_model @ c), judged.values @ c) for c in self.contrasts]
         return _ratio(float(np.mean([mean.standard_error**2 for mean in means])), expected)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:

@@ -65,7 +65,7 @@ def test_queries_that_come_one_after_the_other_have_the_error_of_their_own_law(s
     parts = q, (weight * error) ** 2, np.ones(m), np.ones(m), np.arange(m)
     found = ErrorCurve(*parts, share=weight, law=EXPONENTIAL)
     (sample,) = priorities(q, np.ones(m), [budget], 1500, rng)
-    mean = horvitz_thompson(sample, Controls(weight, np.zeros(m))).estimate(sample.of(error)).value
+    mean = horvitz_thompson(sample, Controls(weight, np.zeros(m)), sample.of(error)).value
     squared = (mean - weight @ error) ** 2
     tolerance = 3 * squared.std() / np.sqrt(1500)
     assert abs(found.variance(budget) - squared.mean()) < tolerance

@@ -106,9 +106,10 @@ def test_the_promised_power_is_reached_in_pools_from_a_population(price):
         number = np.ones(min(int(budget / 10 + rng.random()), m), dtype=int)
         drawn = redrawn(Sample(number.cumsum() - 1, number, number, q=np.full(m, 1 / m)), 1, rng)
         sample = Sample(drawn.rows[0], number, drawn.expected[0])
-        weighting, weight = difference(sample, Controls(np.full(m, 1 / m), model)), np.full(m, 1 / m)
-        value, *known = map(float, vars(weighting.estimate(sample.of(values))).values())
-        by_query = by_drawn_query(sample, weighting, weight, model, sample.of(values))
+        weight, judged = np.full(m, 1 / m), sample.of(values)
+        mean = difference(sample, Controls(weight, model), judged)
+        by_query = by_drawn_query(sample, mean, weight, model, judged)
+        known = float(mean.standard_error), float(mean.degrees_of_freedom)
         error, degrees, _ = widened_by_queries(*known, None, by_query, 0.05)
-        found += abs(value) > stats.t.ppf(0.975, degrees) * error
+        found += abs(mean.value) > stats.t.ppf(0.975, degrees) * error
     assert found / 600 == pytest.approx(0.8, abs=3 * np.sqrt(0.16 / 600))
