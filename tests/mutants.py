@@ -132,7 +132,7 @@ successive sampling: uniform clocks [test_laws]
 depth draw: documents of a query apart [test_two_phase]
     number[query] < design.chance(query) => rng.random(len(query)) < design.chance(query)
 successive draws: chance at the planned threshold, not where drawing ended [test_successive]
-    law.inclusion(rate * threshold) => law.inclusion(rate)
+    .inclusion(rate * threshold) => .inclusion(rate)
 successive draws: threshold of the last drawn [test_successive]
     self.priority[order[documents]] => self.priority[order[max(documents - 1, 0)]]
 successive draws: rates are the planned chances [test_successive]

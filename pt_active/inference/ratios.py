@@ -88,8 +88,7 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
             parts += [sign / total, -sign * (sample.count * importance * score.numerator).sum(axis=-1) / total**2]
         expected += [score.expected_numerator, score.expected_weight]
     controls = Controls(pair_weight, np.array(expected), ratio.own_share, np.stack(parts, axis=-1))
-    mean = kind.estimate(sample, controls, ratio.gradient)
-    mean = _scaled(mean, (sample.count * importance).sum(axis=-1))
+    mean = _scaled(kind.estimate(sample, controls, ratio.gradient), (sample.count * importance).sum(axis=-1))
     counting = np.min([degrees_left(sample, importance * score.weight, kind.fitted) for score in scores], axis=0)
     idle = np.maximum(degrees_left(sample, importance, kind.fitted) - counting, 0.0)
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom - idle)

@@ -19,21 +19,6 @@ _PRECISION = 1e-9
 """The steps end when one is below this share of the time; the next would be of the order of its square."""
 
 
-@dataclass(frozen=True)
-class Law:
-    """The law of the clocks of units: unit x comes at ``E/q(x)``, its priority, E being its clock."""
-
-    clocks: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]  # Generator
-    inclusion: Callable[[np.ndarray], np.ndarray]  # ``q T`` of units → π
-
-
-EXPONENTIAL = Law(lambda rng, shape: rng.exponential(size=shape), lambda rate: -np.expm1(-rate))
-"""Successive sampling: the next unit is x with probability ``q(x)``, divided by the sum of q over all that are left."""
-
-UNIFORM = Law(lambda rng, shape: rng.random(shape), lambda rate: np.minimum(1.0, rate))
-"""Priority sampling, which draws a unit with certainty if ``q T ≥ 1``."""
-
-
 def check_positive(budget: float) -> None:
     """Raise if a budget is not a positive number."""
     if not 0 < budget < np.inf:
@@ -144,3 +129,29 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
         if step <= _PRECISION * factor:
             break
     return factor
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law of the clocks of units: unit x comes at ``E/q(x)``, its priority, E being its clock."""
+
+    clocks: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]  # Generator
+    inclusion: Callable[[np.ndarray], np.ndarray]  # ``q T`` of units → π
+    factor: Callable[[np.ndarray, np.ndarray, float], float]  # q, λ and a budget → T with ``Σ λ π = Λ``
+
+    def threshold(
+        self, rate: np.ndarray, cost: np.ndarray, budget: float, overhead: float, drawing: str, query: np.ndarray
+    ) -> float:
+        """T up to which units and the openings of their queries are expected to cost a budget; see `opened`."""
+
+        def chance(spend: float) -> np.ndarray:
+            return self.inclusion(self.factor(rate, cost, spend) * rate)
+
+        return self.factor(rate, cost, left_for_documents(budget, overhead, drawing, query, chance))
+
+
+EXPONENTIAL = Law(lambda rng, shape: rng.exponential(size=shape), lambda rate: -np.expm1(-rate), successive_factor)
+"""Successive sampling: the next unit is x with probability ``q(x)``, divided by the sum of q over all that are left."""
+
+UNIFORM = Law(lambda rng, shape: rng.random(shape), lambda rate: np.minimum(1.0, rate), clipping_factor)
+"""Priority sampling, which draws a unit with certainty if ``q T ≥ 1``."""

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, opened, within_budget
+from pt_active.sampling.chances import EXPONENTIAL, UNIFORM, Law, within_budget
 from pt_active.sampling.drawings import SUCCESSIVE
-from pt_active.sampling.draws import pays_for_all
 from pt_active.sampling.sample import Costs, DocumentDesign, TwoPhase
 
-_TOLERANCE = 1e-13  # A threshold is known to this, and to this share of it
+
+def _law(design: DocumentDesign) -> Law:
+    return EXPONENTIAL if design.drawing == SUCCESSIVE else UNIFORM
 
 
 def at(design: DocumentDesign, threshold: float) -> DocumentDesign:
@@ -20,9 +21,9 @@ def at(design: DocumentDesign, threshold: float) -> DocumentDesign:
 
     They are ``1 − exp(−r T)`` in a successive drawing, and ``min(1, r T)`` in one by surprises.
     """
-    rate, law = _rate(design), EXPONENTIAL if design.drawing == SUCCESSIVE else UNIFORM
+    rate = _rate(design)
     with np.errstate(invalid="ignore"):
-        return replace(design, inclusion=np.where(rate > 0, law.inclusion(rate * threshold), 0.0))
+        return replace(design, inclusion=np.where(rate > 0, _law(design).inclusion(rate * threshold), 0.0))
 
 
 def _rate(design: DocumentDesign) -> np.ndarray:
@@ -33,23 +34,9 @@ def _rate(design: DocumentDesign) -> np.ndarray:
 
 def planned_threshold(design: DocumentDesign, prices: Costs, budget: float) -> float:
     """The threshold up to which documents are expected to cost a budget."""
-    from scipy import optimize
-
-    cost, query = prices.cost[design.order], prices.query(design.order)
-
-    def excess(threshold: float) -> float:
-        chance = at(design, threshold).inclusion[design.order]
-        openings = prices.overhead * opened(design.drawing, query, chance).sum() if prices.overhead else 0.0
-        return float(cost @ chance + openings) - budget
-
-    if pays_for_all(budget, prices.of(design.order)):
-        return np.inf
-    low = high = 1.0
-    while excess(high) <= 0:
-        high *= 2
-    while excess(low) > 0:
-        low /= 2
-    return float(optimize.brentq(excess, low, high, xtol=_TOLERANCE * low, rtol=_TOLERANCE))
+    order = design.order
+    rate, query = _rate(design)[order], prices.query(order)
+    return _law(design).threshold(rate, prices.cost[order], budget, prices.overhead, design.drawing, query)
 
 
 def priorities_of(design: DocumentDesign, clock: np.ndarray) -> np.ndarray:

@@ -15,15 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.sampling.chances import (
-    EXPONENTIAL,
-    UNIFORM,
-    Law,
-    clipping_factor,
-    left_for_documents,
-    opened,
-    successive_factor,
-)
+from pt_active.sampling.chances import UNIFORM, Law, opened
 
 _NODES = 400  # Quantiles of the estimated standard error over which power is averaged
 
@@ -106,18 +98,8 @@ class ErrorCurve:
 
     def chance(self, budget: float) -> np.ndarray:
         """float64[n], ψ with ``Σ λ ψ = Λ``; 1 if the budget pays for all."""
-        if self.law is EXPONENTIAL:
-            return self.law.inclusion(successive_factor(self.size, self.cost, budget) * self.size)
-        return self.law.inclusion(self._factor(budget) * self.size)
-
-    def _factor(self, budget: float) -> float:
-        """The factor τ at which documents and the openings of their queries are expected to cost a budget."""
-
-        def chance(spend: float) -> np.ndarray:
-            return self.law.inclusion(clipping_factor(self.size, self.cost, spend) * self.size)
-
-        spend = left_for_documents(budget, self.per_query, self.drawing, self.query, chance)
-        return clipping_factor(self.size, self.cost, spend)
+        about = self.size, self.cost, budget, self.per_query, self.drawing, self.query
+        return self.law.inclusion(self.law.threshold(*about) * self.size)
 
     def counts(self, budget: float) -> tuple[float, float]:
         """Expected numbers of judged documents and queries."""
@@ -149,10 +131,6 @@ class ErrorCurve:
         """Standard error and degrees of freedom at a budget."""
         return ExpectedError(self.standard_error(budget), self.degrees_of_freedom(budget))
 
-    def budget_for(self, reached: Callable[[float], bool]) -> float:
-        """The smallest budget that suffices, to a thousandth; the cost of judging everything always does."""
-        return least_budget(self.total, reached)
-
     def budget_falling_to(self, share: float, spent: float, floor: float = 0.0) -> float:
         """The budget at which an error is a share of that at a budget spent, of which a part does not fall [theory 16].
 
@@ -167,7 +145,7 @@ class ErrorCurve:
         if share <= floor:
             return np.nan
         left = (min(share, 1.0) ** 2 - floor**2) / (1 - floor**2) * self.variance(spent)
-        return max(spent, self.budget_for(lambda each: self.variance(each) <= left))
+        return max(spent, least_budget(self.total, lambda each: self.variance(each) <= left))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.inference.calibration import Calibration, calibration, calibration_bins
 from pt_active.inference.replay import YARDSTICK, Method
-from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.error_curve import ErrorCurve, least_budget
 from pt_active.plans.answers.forecast import Forecast
 from pt_active.plans.answers.outlook import Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
@@ -131,6 +131,6 @@ def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float
         passive, error = curves[YARDSTICK], curves[own].standard_error(manifest.spent)
         if not error > 0:
             return np.nan
-        return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / manifest.spent
+        return least_budget(passive.total, lambda budget: passive.standard_error(budget) <= error) / manifest.spent
 
     return shown[own], gain(expected), gain(seen)

@@ -19,7 +19,7 @@ from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW, THESE, check_population
 from pt_active.inference.replay import YARDSTICK, Method
-from pt_active.inference.stopping.error_curve import ErrorCurve, NewQueriesCurve
+from pt_active.inference.stopping.error_curve import ErrorCurve, NewQueriesCurve, least_budget
 from pt_active.inference.stopping.looks import POWER
 from pt_active.plans.answers.forecast import (
     LEVELS,
@@ -348,7 +348,7 @@ def _least(curve: Curve, aim: Aim, query_cost: float = 0.0) -> tuple[Curve, floa
     """The smallest budget that suffices, for new queries with as many of them as it takes."""
     if isinstance(curve, NewQueriesCurve):
         return curve.cheapest(aim.reached, query_cost)
-    return curve, curve.budget_for(lambda budget: aim.reached(curve.at(budget)))
+    return curve, least_budget(curve.total, lambda budget: aim.reached(curve.at(budget)))
 
 
 def _default_methods(forecast: Forecast) -> list[Method]:
