@@ -480,13 +480,13 @@ misfit: the class K is no part of the queries [test_surprises]
 misfit: queries without a relevant document are as the others [test_surprises]
     (1 - empty) * np.exp(logs), (1 - single) * empty => np.exp(logs), 0.0
 surprises: a query with a relevant document may have none [test_surprises]
-    np.where(number > 0, -np.inf, 0.0), np.where => np.zeros(m), np.where
+    np.where(number > 0, -np.inf, 0.0), np.where => np.zeros(len(number)), np.where
 surprises: labels say something of a query without a relevant document [test_surprises]
     _between(self.effect, other.effect, without), => self.effect,
 surprises: the share of queries without a relevant document is known [test_surprises]
     for share in (chosen.of_empty.fewest, chosen.of_empty.most): => for share in (chosen.of_empty.best,) * 2:
 surprises: the recalibration counts queries without a relevant document [test_surprises]
-    counts = _chance(np.log1p(-share) - np.log(share) - advantage) => counts = np.ones(queries)
+    counts = logistic(np.log1p(-share) - np.log(share) - advantage) => counts = np.ones(queries)
 misfit: the slope is not taken off [test_surprises]
     (n**2 - two - slope * n).sum() => (n**2 - two).sum()
 surprises: no distance between classes is tried but the best [test_surprises]

@@ -34,7 +34,7 @@ from tqdm import tqdm
 from tracks import Track, read_track, redrawn, true_scores
 
 from pt_active import Plan
-from pt_active.inference.stopping.releases import release_level
+from pt_active.inference.stopping.looks import release_level
 from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.labelled_documents import labelled_documents
 

@@ -34,10 +34,10 @@ from surprises import LEVEL, Cell, read_collection
 from tqdm import tqdm
 
 from pt_active.frames.columns import ranker_names
+from pt_active.inference.class_fit import MAX_MISFIT
 from pt_active.inference.documents import expected_variance
 from pt_active.inference.drawn_documents import DrawnDocuments, drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.stopping.looks import MIN_LABELS, PLANNED_LOOKS, half_widths, spending_boundary
-from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.sampling.drawings import SURPRISES, DrawingSettings, usual_variance
 from pt_active.sampling.successive import Succession
 

@@ -53,8 +53,8 @@ from track_baselines import (
 )
 
 from pt_active.frames.columns import grade_columns
+from pt_active.inference.class_fit import MAX_MISFIT
 from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
-from pt_active.inference.surprises import MAX_MISFIT
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.drawings import DrawingSettings, usual_variance

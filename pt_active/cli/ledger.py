@@ -17,7 +17,7 @@ from pt_active.frames.atomic import append_line
 from pt_active.frames.checks import shown
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.tables import read_json_lines
-from pt_active.inference.stopping.releases import release_level
+from pt_active.inference.stopping.looks import release_level
 from pt_active.plans.answers.gate import OUTCOMES, PASS, Gate, Release
 
 ASKED = ("plan", "first", "second", "rule", "margin", "queries", "clusters", "looks")

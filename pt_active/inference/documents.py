@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pt_active.inference.class_fit import FOLDS
 from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.residuals import query_residuals
-from pt_active.inference.surprises import FOLDS
 from pt_active.inference.ties import is_rounding
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, SURPRISES

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pt_active.inference._replay_kernels import replay_errors
 from pt_active.inference.reference import Replayed, studentised
 from pt_active.inference.ties import ROUNDING
+from pt_active.relevance._kernels import _compiled
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign
@@ -142,3 +142,29 @@ class DocumentReplays:
         # What is left if everything is reached is rounding.
         missed = np.sqrt(np.where(every - reached > ROUNDING * every, every - reached, 0.0))
         return np.stack([error - labels.shift.sum() - labels.sign * missed * drawn.normal, *rest])
+
+
+@_compiled
+def replay_errors(drawn, labels, nested, found):  # type: ignore[no-untyped-def]
+    """Sums over the draws of each of R replays of a `Drawn`, for the `_Labels` of a contrast, into float64[5, R].
+
+    These are ``Σ (x/ψ − x + shift)``, the variances shown and expected, absolute terms, and the variance reached.
+    """
+    within, above = np.zeros((2, len(drawn.normal)))  # of one query, whose documents come together from the top
+    last = len(labels.place) - 1
+    for i in range(last + 1):
+        chance, place = labels.chance[i], labels.place[i]
+        for draw in range(drawn.start[place], drawn.start[place + 1]):
+            r, effect = drawn.row[draw], labels.effects[drawn.label[draw], i]
+            term = effect / chance
+            left = term * (1 - chance)
+            within[r] += term * (left + 2 * above[r])
+            if nested:
+                above[r] += left
+            found[0, r] += left + labels.shift[i]
+            found[2, r] += labels.variance[i] * (1 - chance) / chance**2
+            found[3, r] += abs(term)
+            found[4, r] += labels.variance[i]
+        if i == last or labels.query[i + 1] != labels.query[i]:
+            found[1] += np.maximum(within, 0.0)
+            within[:], above[:] = 0.0, 0.0

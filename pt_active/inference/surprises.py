@@ -17,41 +17,31 @@ from typing import NamedTuple
 import numpy as np
 
 from pt_active.inference.agreement import one_by_one
-from pt_active.relevance.classes import InClasses, standardised
+from pt_active.inference.class_fit import (
+    WITHIN,
+    Shares,
+    class_shares,
+    log_likelihoods,
+    logistic,
+    misfit,
+    none_relevant,
+    shift_by_labels,
+)
+from pt_active.relevance.classes import InClasses
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.surprises import in_classes
-
-FOLDS = 5  # Parts of the queries; what corrects the model of a part is fitted to the labels of the others
 
 _SPREADS = (1.0, 0.5, 0.0)
 """By what the distances between classes are multiplied; with 0 there is one class."""
 
 OWN_CLASSES = 3  # Up to so many rankers, each contrast has classes of its own
 
-_SHARES = np.r_[1e-9, np.arange(1, 200) / 200, 1 - 1e-9]
-"""The shares of queries of a class that are tried."""
-
-_WITHIN = 1.92
-"""Shares whose log likelihood is within this of the largest are in the interval: half the 0.95 quantile of χ² on 1."""
-
 _MISSED = 0.2
 """The square of what the model is taken to miss of a difference, even after its labels."""
 
 _FEW_SINGLE, _NEARLY_ALL = 0.05, 0.9
 """If the share of queries of the class K surely lies between these, there is no interval."""
-
-MAX_MISFIT = 3.5
-"""With a larger `misfit`, on either side, there is no interval."""
-
-_COMMON, _SLOPE, _THRESHOLD = 0.1, 2.0, 1.0
-"""Ridge penalties of the recalibration: of what all logits have in common, each slope, and each level's own shift."""
-
-_TURNS = 4
-"""How often the recalibration and the queries without a relevant document are found in turn."""
-
-_STEPS, _HALVINGS, _CLOSE = 25, 10, 1e-6
-"""The most steps of Newton's method, how often each is halved, and the size from which on one is the last."""
 
 
 class Surprises(NamedTuple):
@@ -91,8 +81,8 @@ class _Told(NamedTuple):
         """With a share of queries of another kind, in (0, 1)."""
         odds = np.log(share) - np.log1p(-share)
         # How probable the other kind is in each query, given all its labels, and given all but each.
-        whole = _chance(odds + other.every - self.every)
-        without = _chance(odds + other.others - self.others)[:, None]
+        whole = logistic(odds + other.every - self.every)
+        without = logistic(odds + other.others - self.others)[:, None]
         return _Told(
             _between(self.value, other.value, whole),
             _between(self.effect, other.effect, without),
@@ -113,12 +103,8 @@ class _Told(NamedTuple):
 
 def _if_empty(classes: InClasses) -> _Told:
     """The queries without a relevant document: the measure is 0, no label changes that, and none denies it."""
-    labelled, m = np.flatnonzero(classes.known >= 0), len(classes.indptr) - 1
-    query = np.repeat(np.arange(m), np.diff(classes.indptr))[labelled]
-    relevant = classes.known[labelled] > 0
-    number = np.bincount(query, relevant, m)
-    every, others = np.where(number > 0, -np.inf, 0.0), np.where(number[query] > relevant, -np.inf, 0.0)
-    return _Told(np.zeros((1, 1)), np.zeros((1, 1, 1)), np.eye(classes.logits.shape[1] + 1)[0], every, others)
+    lowest = np.eye(classes.logits.shape[1] + 1)[0]
+    return _Told(np.zeros((1, 1)), np.zeros((1, 1, 1)), lowest, *none_relevant(classes))
 
 
 class _Heard(NamedTuple):
@@ -135,31 +121,6 @@ class _Heard(NamedTuple):
 
 def _between(usual: np.ndarray, single: np.ndarray, chance: np.ndarray | float) -> np.ndarray:
     return np.asarray((1 - chance) * usual + chance * single)
-
-
-def _chance(logit: np.ndarray) -> np.ndarray:
-    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * logit))
-
-
-class Shares(NamedTuple):
-    """What labels say about the share of queries of a class."""
-
-    best: float  # The most likely share
-    fewest: float  # The ends of its interval
-    most: float
-    log: float  # By how much the log of the likelihood is larger with the best share than without the class
-
-
-def class_shares(advantage: np.ndarray) -> Shares:
-    """The share of queries of a class.
-
-    Shapes: advantage float64[m], by how much the log of the likelihood of each query is larger in that class.
-    """
-    usual, own = np.exp(-np.maximum(advantage, 0.0)), np.exp(np.minimum(advantage, 0.0))
-    log = np.array([np.log((1 - share) * usual + share * own).sum() for share in _SHARES])
-    inside = _SHARES[log >= log.max() - _WITHIN]
-    best = float(log.max() + np.maximum(advantage, 0.0).sum())
-    return Shares(float(_SHARES[log.argmax()]), float(inside[0]), float(inside[-1]), best)
 
 
 def surprises(
@@ -231,8 +192,8 @@ def _told(classes: InClasses) -> tuple[np.ndarray, _Told, list[tuple[_Told, floa
     for near in (best - 1, best + 1):
         if 0 <= near < len(found):
             # Between two others, the drop in the likelihood tells how far from the best the labels allow to go.
-            drop = max(chosen.likelihood - found[near].likelihood, _WITHIN) if best == 1 else _WITHIN
-            others.append((found[near].all_kinds, float(np.sqrt(_WITHIN / drop))))
+            drop = max(chosen.likelihood - found[near].likelihood, WITHIN) if best == 1 else WITHIN
+            others.append((found[near].all_kinds, float(np.sqrt(WITHIN / drop))))
     fits = [each.misfit for each in found]
     sure = chosen.of_single.fewest > _FEW_SINGLE and chosen.of_single.most < _NEARLY_ALL
     shares = chosen.of_single.best, chosen.of_empty.best
@@ -244,22 +205,6 @@ def _recalibrated(pool: RevealedPool, mean: np.ndarray, label: np.ndarray, used:
     classes = in_classes(pool, mean, used)
     level = classes.level(label)
     return classes.recalibrated(shift_by_labels(classes, level), level)
-
-
-def shift_by_labels(classes: InClasses, level: np.ndarray) -> np.ndarray:
-    """The `recalibration` by queries that seem to have a relevant document, float64[N, L].
-
-    Both are found in turn: each query counts by the probability that it is not one without a relevant document.
-    """
-    queries = len(classes.indptr) - 1
-    fold, counts = np.arange(queries) % FOLDS, np.ones(queries)
-    for _ in range(_TURNS):
-        shift = recalibration(classes, level, fold, counts)
-        now = classes.recalibrated(shift, level)
-        advantage = _if_empty(now).every - _log_likelihoods(now)
-        share = class_shares(advantage).best
-        counts = _chance(np.log1p(-share) - np.log(share) - advantage)
-    return shift
 
 
 class _ByShares(NamedTuple):
@@ -284,7 +229,7 @@ def _by_shares(classes: InClasses, empty: _Told) -> _ByShares:
     of_empty = class_shares(empty.every - usual.every)
     mixed = usual.mixed(empty, of_empty.best)
     of_single = class_shares(single.every - mixed.every)
-    likelihood = float(_log_likelihoods(classes).sum()) + of_empty.log + of_single.log
+    likelihood = float(log_likelihoods(classes).sum()) + of_empty.log + of_single.log
     fit = misfit(classes, of_single.best, of_empty.best)
     return _ByShares(usual, mixed, single, of_empty, of_single, likelihood, fit)
 
@@ -356,125 +301,3 @@ def _rankers_of(contrast: np.ndarray) -> np.ndarray:
 def _labels(pool: RevealedPool, sample: TwoPhase, observed: np.ndarray) -> np.ndarray:
     """int64[N], the labels of drawn documents; -1 for others."""
     return pool.once(lambda: np.where(sample.drawn, observed.argmax(axis=1), -1), sample.drawn, observed)
-
-
-def _log_likelihoods(classes: InClasses) -> np.ndarray:
-    """float64[m], of which labels are above level 0; classes of several levels are placed too roughly for more."""
-    above, place = classes.known > 0, np.flatnonzero(classes.known >= 0)
-    query = np.repeat(np.arange(len(classes.indptr) - 1), np.diff(classes.indptr))[place]
-    sign, logit, side = np.where(above, 1.0, -1.0)[place], classes.logits[place, 0], classes.slope_covariate[place]
-    (shifts,), (logs,) = classes.classes
-    kinds = [np.logaddexp(0.0, -sign * (logit + common + slope * side)) for common, slope, *_ in shifts]
-    every = np.stack(
-        [log - np.bincount(query, each, len(classes.indptr) - 1) for log, each in zip(logs, kinds, strict=True)]
-    )
-    return np.asarray(np.logaddexp.reduce(every))
-
-
-def misfit(classes: InClasses, single: float, empty: float) -> float:
-    """How far the spread of the numbers of labels above level 0 is from what their sum leads to expect.
-
-    In standard deviations, with one added to the variance: ``Σ [(n − μ)² − m₂ − β (n − μ)]`` over the queries, with n
-    such labels in each, its moments under the model, and β their slope ``Σ m₃/Σ m₂``. Negative if relevant documents
-    keep apart, positive if they come together.
-
-    Args:
-        classes: The recalibrated pool with its labels.
-        single: The share of queries of the class K.
-        empty: The share of those without a relevant document, among the others.
-    """
-    labelled, m = classes.known >= 0, len(classes.indptr) - 1
-    query, odds = np.repeat(np.arange(m), np.diff(classes.indptr)), np.exp(classes.logits[:, 0])
-    logit, side, of = classes.logits[labelled, 0], classes.slope_covariate[labelled], query[labelled]
-    (shifts,), (logs,) = classes.classes
-    kinds = [_cumulants(_chance(logit + common + slope * side), of, m) for common, slope, *_ in shifts]
-    shown = np.bincount(of, odds[labelled], m) / np.maximum(np.bincount(query, odds, m), np.finfo(float).tiny)
-    weight = np.r_[(1 - single) * (1 - empty) * np.exp(logs), (1 - single) * empty, single]
-    mean, second, third, fourth = np.moveaxis(
-        np.stack([*kinds, np.zeros((4, m)), _cumulants(shown, np.arange(m), m)]), 1, 0
-    )
-    off, n = mean - weight @ mean, np.bincount(of, classes.known[labelled] > 0, m) - weight @ mean
-    two, three = weight @ (second + off**2), weight @ (third + 3 * off * second + off**3)
-    four = weight @ (fourth + 3 * second**2 + 4 * off * third + 6 * off**2 * second + off**4)
-    slope = three.sum() / max(two.sum(), np.finfo(float).tiny)
-    left = (four - two**2).sum() - slope * three.sum()
-    return float((n**2 - two - slope * n).sum() / np.sqrt(1 + max(left, 0.0)))
-
-
-def misfit_in_words(size: float) -> str:
-    """Why there is no interval, if that is too large; empty otherwise."""
-    if abs(size) <= MAX_MISFIT:
-        return ""
-    if np.isinf(size):
-        return (
-            "the labels say that some queries have exactly one relevant document, and do not tell them from queries "
-            'with none, so there is no interval and no test; design="depth" does not depend on this'
-        )
-    return (
-        f"relevant documents {'come together' if size > 0 else 'keep apart'} in queries more than the estimate allows "
-        f"for: the numbers of relevant labels are spread {abs(size):.1f} standard deviations off, so there is no "
-        'interval and no test; design="depth" does not depend on this'
-    )
-
-
-def _cumulants(chance: np.ndarray, query: np.ndarray, queries: int) -> np.ndarray:
-    """The first four of the numbers of independent events in each query, float64[4, m]."""
-    spread = chance * (1 - chance)
-    each = chance, spread, spread * (1 - 2 * chance), spread * (1 - 6 * spread)
-    return np.stack([np.bincount(query, part, queries) for part in each])
-
-
-def recalibration(classes: InClasses, level: np.ndarray, fold: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """By how much labels shift the logits of the queries in other folds, float64[N, L].
-
-    A line in the covariates and the first logit, the same for all logits of a document, and a constant for each level.
-
-    Shapes: level int64[N], −1 where there is no label; fold int64[m].
-    """
-    logits, top = classes.logits, classes.logits.shape[1]
-    sides = np.column_stack([classes.covariates, standardised(logits[:, 0])])
-    rows, shift = np.flatnonzero(level >= 0), np.zeros_like(logits)
-    query = np.repeat(np.arange(len(fold)), np.diff(classes.indptr))
-    fold = fold[query]
-    penalty = np.r_[_COMMON, np.full(sides.shape[1] - 1, _SLOPE), np.full(top - 1, _THRESHOLD)]
-    above = (level[rows, None] >= np.arange(1, top + 1)).astype(float)
-    for number in np.unique(fold):
-        others = fold[rows] != number
-        if not others.any():
-            continue
-        matrix = _by_level(sides[rows[others]], top)
-        counts = np.repeat(weight[query[rows[others]]], top)
-        line = _ridge(matrix, logits[rows[others]].ravel(), above[others].ravel(), penalty, counts)
-        here = fold == number
-        shift[here] = (_by_level(sides[here], top) @ line).reshape(-1, top)
-    return shift
-
-
-def _by_level(sides: np.ndarray, top: int) -> np.ndarray:
-    """A row for each document and level, with a constant for each level after the first."""
-    return np.hstack([np.repeat(sides, top, axis=0), np.tile(np.eye(top)[:, 1:], (len(sides), 1))])
-
-
-def _ridge(
-    matrix: np.ndarray, offset: np.ndarray, above: np.ndarray, penalty: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
-    """The coefficients of logistic regression with an offset, by Newton's steps; the loss falls until the last."""
-    line = np.zeros(matrix.shape[1])
-
-    def loss(line: np.ndarray) -> float:
-        logit = offset + matrix @ line
-        return float(weight @ (np.logaddexp(0.0, logit) - above * logit) + 0.5 * penalty @ line**2)
-
-    now = loss(line)
-    for _ in range(_STEPS):
-        chance = _chance(offset + matrix @ line)
-        slope = matrix.T @ (weight * (above - chance)) - penalty * line
-        step = np.linalg.solve((matrix.T * (weight * chance * (1 - chance))) @ matrix + np.diag(penalty), slope)
-        if np.abs(step).max() <= _CLOSE:
-            return line + step
-        shorter = (step / 2.0**halving for halving in range(_HALVINGS))
-        new = next((each for each in shorter if loss(line + each) < now), None)
-        if new is None:
-            break
-        line, now = line + new, loss(line + new)
-    return line

@@ -13,7 +13,7 @@ from small_collection import MEASURED, RUNS, TRAINING, complaint, exported, invo
 
 from pt_active.cli.ledger import ASKED as KEYS_ASKED
 from pt_active.cli.ledger import KEYS, decided_in, place_in, read_ledger
-from pt_active.inference.stopping.releases import release_level
+from pt_active.inference.stopping.looks import release_level
 
 LEDGER = Path("gates.jsonl")
 ASKED = "--queries these --margin 0.01"

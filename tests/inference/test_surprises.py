@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
+from pt_active.inference.class_fit import class_shares, misfit, recalibration, shift_by_labels
 from pt_active.inference.documents import cautious_variance, document_estimate
-from pt_active.inference.surprises import class_shares, misfit, recalibration, shift_by_labels, surprises
+from pt_active.inference.surprises import surprises
 from pt_active.relevance import _class_kernels as kernels
 from pt_active.relevance.classes import LENIENCY, SLOPE, TILT
 from pt_active.relevance.measures import parse_measure

@@ -169,6 +169,15 @@ def _edge(place: np.ndarray, density: np.ndarray, step: float, spend: float, rea
     return reach if excess(reach) >= 0 else float(optimize.brentq(excess, 0.0, reach, xtol=1e-12 * reach))
 
 
+def release_level(number: int, alpha: float) -> float:
+    """``6α/(π² j²)``, the level of release j ≥ 1 of a sequence that may go on for ever [theory 14].
+
+    All of them add up to α. So the probability that any test errs is at most α, whatever labels and baselines the tests
+    share, and whichever errs first.
+    """
+    return float(6 * alpha / (np.pi * number) ** 2)
+
+
 def half_widths(critical: np.ndarray, standard_error: np.ndarray, degrees: np.ndarray) -> np.ndarray:
     """SE times the t quantile with the tail of each normal critical value; standard_error, degrees float64[..., L]."""
     from scipy import special

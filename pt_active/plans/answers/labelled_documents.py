@@ -12,6 +12,7 @@ import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import NO_STRAYS, Strays
+from pt_active.inference.class_fit import MAX_MISFIT, misfit_in_words
 from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown
 from pt_active.inference.drawn_documents import (
     DrawnDocuments,
@@ -25,7 +26,7 @@ from pt_active.inference.new_queries import ByQuery
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Redraws, can_be_replayed
 from pt_active.inference.residuals import coefficients, query_residuals
-from pt_active.inference.surprises import MAX_MISFIT, OWN_CLASSES, misfit_in_words
+from pt_active.inference.surprises import OWN_CLASSES
 from pt_active.inference.ties import is_rounding
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.labelled import REPLAY_SEED, Contrast, LabelledPlan, Measured, Parts, Settings
