@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from pt_active.inference.estimators import MeanEstimate
 from pt_active.inference.intervals import score_interval
-from pt_active.inference.ratios import Scores, domain_estimate, ratio_estimate, risk_domain, stratified_estimate
+from pt_active.inference.ratios import Scores, domain_estimate, ratio_estimate, stratified_estimate
 from pt_active.inference.replay import share_columns
 from pt_active.relevance.introspection import Introspection, introspection, label_tables
 from pt_active.relevance.losses import Loss
@@ -109,7 +109,7 @@ def estimates(problem: Problem, drawn: Sample, estimator: str) -> MeanEstimate:
     """Estimates of the model's risk from each sample."""
     weight, score = np.full(len(problem.weight), 1 / len(problem.weight)), _scores(problem, drawn.rows)
     if problem.fixed:
-        return domain_estimate(risk_domain([score], weight), drawn, estimator)
+        return domain_estimate([score], drawn, weight, estimator)
     return ratio_estimate([score], drawn, weight, estimator)
 
 

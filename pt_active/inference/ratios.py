@@ -34,41 +34,23 @@ class Scores:
         return float(largest + ratio_or_zero(numerator, weight))
 
 
-@dataclass(frozen=True)
-class Domain:
-    """A mean over part of the pool, ``Σ p ω δ / Σ p w``, with weights ω that are known for every pair."""
+def domain_estimate(
+    scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray, estimator: str, differ: np.ndarray | bool = True
+) -> MeanEstimate:
+    """The risk of one predictor, or the difference of two, by equal weights that no label changes [T 3.31].
 
-    values: np.ndarray  # float64[..., n], δ of the drawn pairs; 0 for pairs with ``ω = 0``
-    model: np.ndarray  # float64[N], ``E[δ]`` of all pairs
-    mass: np.ndarray  # float64[N], ``p ω``, not all 0
-    whole: float  # ``Σ_D p w``, at least ``Σ_D p ω``
-
-
-def risk_domain(
-    scores: Sequence[Scores],
-    pair_weight: np.ndarray,
-    differ: np.ndarray | bool = True,
-) -> Domain:
-    """The risk of one predictor, or the difference of two, by equal weights that no label changes.
-
-    So ``ω = w``; δ is ℓ, or the first minus the second of two, which ``differ``, bool[N].
+    A mean over part of the pool, ``Σ_D p w δ / Σ p w``, of the loss, or of the first minus the second of two. D are the
+    pairs that ``differ``, bool[N], with δ = 0 on the others. ``difference`` divides by ``Σ_D p w``, which is known.
     """
     first, *others = scores
     numerator, expected = first.numerator, first.expected_numerator
     for other in others:
         numerator, expected = numerator - other.numerator, expected - other.expected_numerator
     weight = first.expected_weight * differ
-    values, model = ratio_or_zero(numerator, first.weight), ratio_or_zero(expected, weight)
-    whole = float((pair_weight * first.expected_weight).sum())
-    return Domain(values, model, pair_weight * weight, whole)
-
-
-def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstimate:
-    """The mean over part of the pool, with ``p ω`` in place of p [T 3.31]; ``difference`` divides by ``Σ_D p ω``."""
-    total = domain.mass.sum()
-    controls = Controls(domain.mass / total, domain.model)
-    mean = estimator_named(estimator, "pair").estimate(sample, controls, domain.values)
-    return _scaled(mean, total / domain.whole)
+    values, model, mass = ratio_or_zero(numerator, first.weight), ratio_or_zero(expected, weight), pair_weight * weight
+    controls = Controls(mass / mass.sum(), model)
+    mean = estimator_named(estimator, "pair").estimate(sample, controls, values)
+    return _scaled(mean, mass.sum() / (pair_weight * first.expected_weight).sum())
 
 
 def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray) -> Evaluated:

@@ -24,7 +24,6 @@ from pt_active.inference.ratios import (
     Scores,
     domain_estimate,
     ratio_estimate,
-    risk_domain,
     stratified_estimate,
 )
 from pt_active.plans.answers.basis import Basis
@@ -126,7 +125,7 @@ class JudgedPairs(Labelled):
                 return stratified_estimate(scores, sample)
             if not fixed:
                 return ratio_estimate(scores, sample, pairs.weight, name)
-            return domain_estimate(risk_domain(scores, pairs.weight, count), sample, name)
+            return domain_estimate(scores, sample, pairs.weight, name, count)
 
         scores = [self.scores(s) for s in predictors]
         importance = self.sample.importance(pairs.weight) * self.sample.of(count)

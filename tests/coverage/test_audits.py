@@ -11,11 +11,9 @@ from samples import rows_of
 from pt_active.inference.estimators import MeanEstimate, effective_size, estimators_of
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.ratios import (
-    Domain,
     Scores,
     domain_estimate,
     ratio_estimate,
-    risk_domain,
     stratified_mean,
 )
 from pt_active.relevance.introspection import introspection, label_tables
@@ -66,17 +64,16 @@ def spoilt(wrong: float | None, cuts: tuple[float, ...], power: float) -> World:
 
 
 class Replayed(NamedTuple):
-    """What all samples show, the domain of the risk if its weights are known, and the truth."""
+    """What all samples show, the pairs that may count if their weights are known, and the truth."""
 
     scores: list[Scores]
     drawn: Sample
-    domain: Domain | None
+    differ: np.ndarray | None
     truth: float
 
     def estimates(self, estimator: str) -> MeanEstimate:
-        if self.domain:
-            return domain_estimate(self.domain, self.drawn, estimator)
-        return ratio_estimate(self.scores, self.drawn, np.full(PAIRS, 1 / PAIRS), estimator)
+        about = self.scores, self.drawn, np.full(PAIRS, 1 / PAIRS), estimator
+        return ratio_estimate(*about) if self.differ is None else domain_estimate(*about, self.differ)
 
 
 @cache
@@ -89,13 +86,13 @@ def replayed(make: tuple, loss: Loss, k: int, design: str, seed: int) -> Replaye
     q = sampling_distribution(design, view.moments, cost, p) if q is None else q
     drawn = next(priorities(q, cost, [LABELS], REPLAYS, np.random.default_rng(seed), UNIFORM))
     whole = [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(k)]
-    scores, domain = [rows_of(each, drawn.rows) for each in whole], None
+    scores, differ = [rows_of(each, drawn.rows) for each in whole], None
     truth = [each.numerator.sum() / each.weight.sum() for each in whole]
     if k == 1 and loss not in (Recall(), F1()):
-        domain = risk_domain(scores, p)
+        differ = np.ones(PAIRS, dtype=bool)
     elif loss == ZeroOne():
-        domain = risk_domain(scores, p, f[:, 0] != f[:, 1])
-    return Replayed(scores, drawn, domain, truth[0] if k == 1 else truth[0] - truth[1])
+        differ = f[:, 0] != f[:, 1]
+    return Replayed(scores, drawn, differ, truth[0] if k == 1 else truth[0] - truth[1])
 
 
 def coverage(of: Replayed, estimator: str, highest: float | None) -> float:

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from samples import pool_scores
 
-from pt_active.inference.estimators import estimators_of
+from pt_active.inference.estimators import ESTIMATORS, Controls, estimators_of
 from pt_active.inference.ratios import (
-    Domain,
     Scores,
     domain_estimate,
     linearised,
     ratio_estimate,
-    risk_domain,
     stratified_estimate,
     stratified_mean,
 )
@@ -62,8 +60,8 @@ def test_the_ratio_is_that_of_the_source(order):
     for sample, p, left in ((once(v), plain(9), np.ones(9)), (*without(v, pi), 1 - pi)):
         found = [ratio_estimate(scores, sample, p, "snis")]
         if order == [0]:
-            known = risk_domain([replace(first, expected_weight=first.weight)], p)
-            found.append(domain_estimate(known, sample, "snis"))
+            known = replace(first, expected_weight=first.weight)
+            found.append(domain_estimate([known], sample, p, "snis"))
         for each in found:
             assert each.value == pytest.approx(value, abs=1e-12)
             assert each.standard_error == pytest.approx(np.sqrt(left @ residual**2), abs=1e-12)
@@ -88,14 +86,13 @@ def test_the_known_zero_counts_with_its_known_share(estimator):
     rng = np.random.default_rng(3)
     f, y = rng.integers(0, 2, (12, 2)).astype(float), rng.integers(0, 2, 12).astype(float)
     p, differ = rng.dirichlet(np.ones(12)), f[:, 0] != f[:, 1]
-    domain, expected = (
-        risk_domain(pool_scores(ZeroOne(), f, y, rng.random(12), p), p, differ),
-        p / rng.uniform(0.5, 3, 12),
-    )
-    found = domain_estimate(domain, Sample(np.arange(12), np.ones(12), expected, repeated=True), estimator)
+    scores, expected = pool_scores(ZeroOne(), f, y, rng.random(12), p), p / rng.uniform(0.5, 3, 12)
+    sample = Sample(np.arange(12), np.ones(12), expected, repeated=True)
+    found = domain_estimate(scores, sample, p, estimator, differ)
     inner = Sample(np.flatnonzero(differ), np.ones(differ.sum()), expected[differ], repeated=True)
-    share = float(p @ differ)
-    alone = domain_estimate(Domain(domain.values[differ], domain.model, p * differ, share), inner, estimator)
+    share, (first, second) = float(p @ differ), scores
+    controls = Controls(p * differ / share, (first.expected_numerator - second.expected_numerator) * differ)
+    alone = ESTIMATORS[estimator].estimate(inner, controls, (first.numerator - second.numerator)[differ])
     assert found.value == pytest.approx(share * alone.value, abs=1e-12)
     assert found.standard_error == pytest.approx(share * alone.standard_error, abs=1e-12)
     assert found.degrees_of_freedom == pytest.approx(alone.degrees_of_freedom)
