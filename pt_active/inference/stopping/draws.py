@@ -46,10 +46,7 @@ class Units:
 
     @cached_property
     def reach(self) -> np.ndarray:
-        """float64[2, N], the smallest and the largest error ``(c − m) Q/q`` that each draw can show.
-
-        What is known before it is given.
-        """
+        """float64[2, N], the least and the largest ``(c − m) Q/q`` that each draw can show, given those before it."""
         most = np.maximum(np.stack([self.mean - self.low, self.high - self.mean]) / self.rate, 0.0)
         return np.maximum.accumulate(most[:, ::-1], axis=1)[:, ::-1] * self.left * [[-1.0], [1.0]]
 
