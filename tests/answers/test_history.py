@@ -142,11 +142,11 @@ def test_a_draw_is_right_on_average_and_a_census_exact_whatever_the_history_says
     sequence = sequence_of(
         plan.tables, plan.judged(labels.merge(plan.assessments), missing="nonrelevant").label, plan.measure
     )
-    units = sequence.units(Contrast(0, 1))
+    units = sequence.proof(Contrast(0, 1), 0.05).units
     whole = answers.plan(len(labels), unit)
     full = sequence_of(whole.tables, whole.judged(labels).label, whole.measure)
-    contribution = full.contributions(Contrast(0, 1), full.units(Contrast(0, 1)))[0]
-    same = full.units(Contrast(0, 1))
+    proof = full.proof(Contrast(0, 1), 0.05)
+    same, contribution = proof.units, proof.units.mean + np.diff(proof.draws.base)
     # Σ q/Q (Σ m + (c − m) Q/q) over all first draws
     chance = same.rate / same.rate.sum()
     first = same.mean.sum() + (contribution - same.mean) / chance

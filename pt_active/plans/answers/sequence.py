@@ -25,7 +25,6 @@ from pt_active.sampling.chances import expected_size
 from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.pools import DocumentPool, Variables
-from pt_active.sampling.sample import Costs
 from pt_active.sampling.successive import Succession, succession_of
 
 RANGE_VARIANCE = 1e-3
@@ -112,23 +111,9 @@ class UnitOrder(ABC):
 class UnitSequence(UnitOrder):
     """Units of which each was drawn from those that were left. Subclasses know what they contribute."""
 
+    @abstractmethod
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
         """What the judged units say about a contrast, and bets that do not depend on the order to come."""
-        units = self.units(contrast)
-        value, least, most = self.contributions(contrast, units)
-        return Proof(units.judged(value, self.reach, least, most), units, self.stakes(units, alpha))
-
-    @abstractmethod
-    def units(self, contrast: Contrast) -> Units:
-        """The units, as the grade model expects them."""
-
-    @abstractmethod
-    def contributions(self, contrast: Contrast, units: Units) -> np.ndarray:
-        """float64[3, T]: what labels let units contribute, the least and the most; all are equal where it is judged."""
-
-    @abstractmethod
-    def stakes(self, units: Units, alpha: float) -> Stakes:
-        """How bets on the units are spread."""
 
 
 class _Queries(UnitSequence):
@@ -164,13 +149,9 @@ class _Queries(UnitSequence):
         values[self.complete] = judged_values(self.tables.pool, self.label, self.measure, rows)
         return values
 
-    def units(self, contrast: Contrast) -> Units:
-        rows, rate = self.drawing.rows, self.drawing.q
-        return query_units(self.tables.pool, self.measure, self._moments, contrast, rows, rate)
-
-    def contributions(self, contrast: Contrast, units: Units) -> np.ndarray:
-        pool, rows = self.tables.pool, self.drawing.rows
-        known = pool.query_weight[rows] * contrast.of(self._values)
+    def proof(self, contrast: Contrast, alpha: float) -> Proof:
+        pool, rows, arguments = self.tables.pool, self.drawing.rows, self.tables.manifest.arguments
+        units = query_units(pool, self.measure, self._moments, contrast, rows, self.drawing.q)
         expected = np.stack([units.mean, units.low, units.high])
         if self.open and has_rank_form(self.measure):
             seen = seen_by(self.measure, pool)
@@ -179,25 +160,24 @@ class _Queries(UnitSequence):
                 parts = document_contributions(seen.form, pool.grades, weight, self.label)
                 sums = [np.bincount(seen.query, part, len(pool.queries)) for part in parts]
                 expected = np.stack(sums)[:, rows]
-        return np.where(self.complete, known, expected)
-
-    def stakes(self, units: Units, alpha: float) -> Stakes:
-        arguments = self.tables.manifest.arguments
+        known = pool.query_weight[rows] * contrast.of(self._values)
+        value, least, most = np.where(self.complete, known, expected)
         if arguments.draws is not None:
-            return planned_stakes(units, np.ones(len(self.cost)), arguments.draws, alpha)
-        return planned_stakes(units, self.cost, float(arguments.budget or 0), alpha)
+            stakes = planned_stakes(units, np.ones(len(self.cost)), arguments.draws, alpha)
+        else:
+            stakes = planned_stakes(units, self.cost, float(arguments.budget or 0), alpha)
+        return Proof(units.judged(value, self.reach, least, most), units, stakes)
 
 
 class _Documents(UnitSequence):
     unit = "document"
 
     def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool) -> None:
-        pool, arguments, cut = tables.pool, tables.manifest.arguments, tables.manifest.cut
         assert tables.documents is not None
-        sample = tables.documents.sample
-        found = succession_of(sample, Costs(pool.indptr, pool.document_cost, arguments.per_query))
+        cut, sample = tables.manifest.cut, tables.documents.sample
+        found = succession_of(sample, tables.prices)
         if found is None:
-            raise ValueError(f"the documents were drawn at once, by {arguments.design}: they have no order")
+            raise ValueError(f"the documents were drawn at once, by {sample.design.drawing}: they have no order")
         self.succession, ends = found, np.arange(len(found.order)) + 1
         drawn = cut.of if cut else int(sample.drawn.sum())
         super().__init__(tables, label, bridged, found.order, ends, np.diff(found.spent, prepend=0.0), drawn)
@@ -205,22 +185,15 @@ class _Documents(UnitSequence):
     def named(self, document: int) -> str:
         return self.document(document)
 
-    @cached_property
-    def _seen(self) -> DocumentPool:
-        return seen_by(self.tables.measure, self.tables.pool)
-
-    def _weight(self, contrast: Contrast) -> np.ndarray:
-        return document_weight(self._seen, contrast.weights(len(self.tables.pool.names)))
-
-    def units(self, contrast: Contrast) -> Units:
-        return document_units(self._seen.form, self.tables.pool.grades, self.succession, self._weight(contrast))
-
-    def contributions(self, contrast: Contrast, units: Units) -> np.ndarray:
-        weight = self._weight(contrast)
-        return document_contributions(self._seen.form, self.tables.pool.grades, weight, self.label)[:, self.order]
-
-    def stakes(self, units: Units, alpha: float) -> Stakes:
-        return document_stakes(units, self.succession, float(self.tables.manifest.arguments.budget or 0), alpha)
+    def proof(self, contrast: Contrast, alpha: float) -> Proof:
+        pool, budget = self.tables.pool, float(self.tables.manifest.arguments.budget or 0)
+        seen = seen_by(self.tables.measure, pool)
+        weight = document_weight(seen, contrast.weights(len(pool.names)))
+        units = document_units(seen.form, pool.grades, self.succession, weight)
+        contributions = document_contributions(seen.form, pool.grades, weight, self.label)
+        value, least, most = contributions[:, self.order]
+        stakes = document_stakes(units, self.succession, budget, alpha)
+        return Proof(units.judged(value, self.reach, least, most), units, stakes)
 
 
 def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> UnitSequence:
@@ -237,10 +210,9 @@ def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure, bri
 
 def everything_of(tables: PlanTables) -> float:
     """What it costs to judge all that can change a result: the pool, or what is drawn and all else that counts."""
-    made, pool = tables.manifest, tables.pool
     if tables.documents is None:
-        return float(made.pool_cost)
-    prices, sample = Costs(pool.indptr, pool.document_cost, made.arguments.per_query), tables.documents.sample
+        return float(tables.manifest.pool_cost)
+    prices, sample = tables.prices, tables.documents.sample
     drawn = sample.drawn
     return float(sample.spent + (prices.spent(drawn | (gain_of(tables) > 0)) - prices.spent(drawn)).sum())
 
