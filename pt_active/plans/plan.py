@@ -509,11 +509,14 @@ class Plan(Kept[PlanTables]):
                 need.
         """
         every = len(self.rankers) > 2 and first is None and second is None
-        pair: tuple[int, ...] = (0, 1)[: len(self.rankers)]
-        if not every and len(self.rankers) > 1:
-            pair = named_pair(self.rankers, first, second)
+        if len(self.rankers) == 1:
+            contrast = Contrast(0)
+        elif every:
+            contrast = Contrast(0, 1)  # Which pair it is does not matter
+        else:
+            contrast = Contrast(*named_pair(self.rankers, first, second))
         looks = looks_asked(self.tables, looks)
-        question = Question(pair, self.measure, looks, margin, confidence, missing, queries, clusters)
+        question = Question(contrast, self.measure, looks, margin, confidence, missing, queries, clusters)
         ask = pair_status if every else plan_status
         with working("looking at the labels"):
             return ask(self.tables, qrels, question, records_given(qrels, records))
@@ -558,7 +561,7 @@ class Plan(Kept[PlanTables]):
                 f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
                 "it, and a new plan with the two rankers decides"
             )
-        question = Question(pair, self.measure, looks, None, confidence, missing, meant, clusters)
+        question = Question(Contrast(*pair), self.measure, looks, None, confidence, missing, meant, clusters)
         return gate_of(self.tables, qrels, question, asked, records_given(qrels, records))
 
     def report(

@@ -118,12 +118,6 @@ class Point:
     apart: float = 0.0  # How far their mean may lie from that of the pool's queries; infinite if that is not known
     refusal: str = ""  # Why it is not known; empty if it is
     unusable: str = ""  # Why labels give no interval by normal approximations; empty if they may
-    beside: Point | None = None  # The same for the other queries
-
-    @property
-    def of_pool(self) -> Point:
-        """The estimate for the queries of the pool."""
-        return self.beside if self.apart and self.beside else self
 
 
 def points_so_far(
@@ -133,11 +127,11 @@ def points_so_far(
     contrasts: Sequence[Contrast],
     settings: Settings,
     records: pd.DataFrame | None = None,
-) -> list[Point]:
+) -> list[tuple[Point, Point]]:
     """The estimates of contrasts, those of `Plan.compare` and `Plan.estimate` for `Plan.so_far`.
 
-    They come without warnings: the state of the judging says what is lacking. The level is that of the answer at any
-    time for new queries.
+    Each is for the queries that are meant and for the others. They come without warnings: the state of the judging
+    says what is lacking. The level is that of the answer at any time for new queries.
 
     Shapes: label int64[N].
     """
@@ -149,12 +143,12 @@ def points_so_far(
         except NothingJudged:
             return [_unjudged(tables, settings) for _ in contrasts]
         waiting = bar(contrasts, "estimating", unit="pair", delay=1, leave=False, shown=len(contrasts) > 1)
-        return [_point(labelled, contrast, settings) for contrast in waiting]
+        return [_points(labelled, contrast, settings) for contrast in waiting]
 
 
-def _point(labelled: Labelled, contrast: Contrast, settings: Settings) -> Point:
-    """The estimate of one contrast."""
-    measured, both = labelled.measured(contrast, settings), []
+def _points(labelled: Labelled, contrast: Contrast, settings: Settings) -> tuple[Point, Point]:
+    """The estimate of one contrast for the queries that are meant, and for the others."""
+    measured, both = labelled.measured(contrast, settings), list[Point]()
     unusable = measured.basis.caution if measured.unusable else ""
     for fields in labelled.answers(contrast, measured, settings):
         error, population = float(fields["standard_error"]), fields["population"]
@@ -167,17 +161,17 @@ def _point(labelled: Labelled, contrast: Contrast, settings: Settings) -> Point:
         if beyond := labelled.beyond(contrast):
             point = replace(point, standard_error=np.nan, apart=np.inf, refusal=beyond)
         both.append(point)
-    point, other = both
-    return replace(point, beside=other)
+    meant, other = both
+    return meant, other
 
 
-def _unjudged(tables: PlanTables, settings: Settings) -> Point:
+def _unjudged(tables: PlanTables, settings: Settings) -> tuple[Point, Point]:
     """The estimate before anything is judged."""
     weight = tables.pool.query_weight
     queries = clustered(ByQuery(weight, np.zeros(len(weight)), 0.0), tables.pool.queries, settings.clusters)
     these, new = (Point(np.nan, np.nan, each) for each in meant(queries, tables.pool.queries, settings.clusters))
     new = replace(new, **gap_to_new(None, settings.confidence))
-    return replace(new, beside=these) if settings.queries == NEW else replace(these, beside=new)
+    return (new, these) if settings.queries == NEW else (these, new)
 
 
 def with_worst_case(result: Result, labelled: LabelledPlan, contrast: Contrast, settings: Settings) -> Result:

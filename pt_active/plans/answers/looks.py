@@ -74,7 +74,7 @@ class Question:
     and ``aimed_at`` what is to be shown if it is not which of two is better, or how good one is.
     """
 
-    pair: tuple[int, ...]
+    contrast: Contrast
     measure: irm.Measure
     looks: str | None
     margin: float | None
@@ -93,28 +93,13 @@ class Question:
             object.__setattr__(self, "missing", "error")
         if self.margin is not None:
             positive("margin", self.margin)
-        if len(self.pair) == 1 and self.margin is None:
+        if self.contrast.second is None and self.margin is None:
             raise ValueError("the plan has one ranker: pass margin=, how far off its estimate may be")
-
-    @property
-    def compared(self) -> bool:
-        """Whether two rankers are compared, rather than one estimated."""
-        return len(self.pair) > 1
-
-    @property
-    def contrast(self) -> Contrast:
-        """The first ranker minus the second, or the only one."""
-        return Contrast(*self.pair)
 
     @property
     def goal(self) -> Goal:
         """What has to be shown for a verdict."""
-        return self.aimed_at or Goal.of(self.margin, self.compared)
-
-    @property
-    def bridged(self) -> bool:
-        """Whether what comes after a gap counts."""
-        return self.missing != "error"
+        return self.aimed_at or Goal.of(self.margin, compared=self.contrast.second is not None)
 
     @property
     def settings(self) -> Settings:
@@ -139,10 +124,11 @@ class Question:
 
 def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitOrder:
     """The units of a plan as they become judged, which all its rankers and pairs share."""
+    bridged = question.missing != "error"  # Whether what comes after a gap counts
     if question.looks == ALWAYS:
-        return sequence_of(tables, label, question.measure, question.bridged)
+        return sequence_of(tables, label, question.measure, bridged)
     if in_parts(tables):
-        parts = PartsInOrder(tables, label, question.bridged)
+        parts = PartsInOrder(tables, label, bridged)
         if parts.reach:
             foresee_variances(seen_by(question.measure, tables.pool), parts.samples)
         return parts

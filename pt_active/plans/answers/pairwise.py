@@ -14,6 +14,7 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.basis import TOO_FEW
 from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.gaps import read_labels
+from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.promises import EXACT
 from pt_active.plans.answers.status import Status
@@ -178,9 +179,9 @@ def pair_status(
             raise ValueError(f"{asked}= is for one pair: pass first= and second=")
     labels = read_labels(tables, qrels, records, question.missing)
     number = len(tables.pool.names)
-    several = list(combinations(range(number), 2))
-    questions = [replace(question, pair=pair, pairs=len(several)) for pair in several]
-    singles = [replace(question, pair=(s,), margin=_ANY) for s in range(number) if number > _FEW]
+    several = [Contrast(*pair) for pair in combinations(range(number), 2)]
+    questions = [replace(question, contrast=pair, pairs=len(several)) for pair in several]
+    singles = [replace(question, contrast=Contrast(s), margin=_ANY) for s in range(number) if number > _FEW]
     both = [states(tables, labels.label, each, records, labels.known) if each else [] for each in (questions, singles)]
     pairs, alone = map(tuple, both)
     return PairStatus(pairs, question.confidence, alone)

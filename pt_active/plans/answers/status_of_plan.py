@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,80 +99,99 @@ def states(
         **sample.counts,
         **(known or {}),
     }
-    pairs = list(zip(questions, points, strict=True))
-    pairs = bar(pairs, "comparing", unit="pair", delay=1, leave=False, shown=len(pairs) > 1)
-    if not isinstance(sample, UnitSequence) or asked.looks is None:
-        return [_both(sample, each, point, about, _by_looks(sample, each, records)) for each, point in pairs]
-    proofs = [sample.proof(each.contrast, each.level) for each in questions]
-    verdicts: list[Verdict | None] = [None] * len(proofs)
-    if others and asked.compared and asked.queries == THESE:
-        verdicts = [*pair_verdicts(proofs, 1 - asked.confidence)]
-    found = zip(pairs, proofs, verdicts, strict=True)
+    proofs: list[Proof | None] = [None] * len(questions)
+    verdicts: list[Verdict | None] = [None] * len(questions)
+    if isinstance(sample, UnitSequence) and asked.looks is not None:
+        bets = [sample.proof(each.contrast, each.level) for each in questions]
+        proofs = [*bets]
+        if others and asked.contrast.second is not None and asked.queries == THESE:
+            verdicts = [*pair_verdicts(bets, 1 - asked.confidence)]
+    found = list(zip(questions, points, proofs, verdicts, strict=True))
+    waiting = bar(found, "comparing", unit="pair", delay=1, leave=False, shown=len(found) > 1)
     return [
-        _both(sample, each, point, about, _by_bets(sample, each, proof, verdict))
-        for (each, point), proof, verdict in found
+        _state(sample, question, estimates, proof, verdict, about, records)
+        for question, estimates, proof, verdict in waiting
     ]
 
 
-Answering: TypeAlias = Callable[[Question, Point], dict[str, Any]]
-"""From a question and the estimate to the fields of `Status` on the interval, the verdict and what is foreseen."""
+def _state(
+    sample: UnitOrder,
+    question: Question,
+    points: tuple[Point, Point],
+    proof: Proof | None,
+    of_pairs: Verdict | None,
+    about: dict[str, Any],
+    records: pd.DataFrame | None,
+) -> Status:
+    """The state for the queries that are meant, with that for the others beside it.
+
+    ``proof`` is what bets are on, None at other looks, and ``of_pairs`` the verdict of many pairs together.
+    """
+    names, contrast, both = sample.tables.pool.names, question.contrast, list[Status]()
+    result = None if proof is not None else _result(sample, question, records)
+    for asked, point in zip((question, question.turned), points, strict=True):
+        if asked.looks is None and point.refusal in (TOO_FEW, UNTOLD):
+            point = replace(point, apart=0.0, refusal="")
+        if asked.looks != ALWAYS:
+            point = replace(point, refusal=point.refusal or point.unusable)
+        if proof is not None:
+            meant = asked is question and not point.refusal
+            verdict = of_pairs if meant else None
+            if verdict is None:
+                verdict = verdict_of(proof, asked.goal, asked.alpha, point.apart)
+            fields = _by_bets(sample, verdict)
+            if meant and asked.pairs == 1 and verdict.resolution is None:
+                these = next(each for each in points if each.population.name == THESE)
+                fields |= _foreseen(sample, asked, (these.value, these.standard_error), point.apart, proof, verdict)
+        elif isinstance(sample, PartsInOrder) and asked.looks is not None:
+            fields = _after_parts(sample, asked, point.apart)
+        elif result is None:
+            fields = {"next_look": sample.drawn}
+        else:
+            fields = _at_the_end(sample, asked, result if asked is question else result.beside)
+        if fields.get("resolution"):
+            fields = {"chance": 1.0, "further": 0.0} | fields
+        state = Status(
+            first=names[contrast.first],
+            second=None if contrast.second is None else names[contrast.second],
+            value=point.value,
+            standard_error=point.standard_error,
+            population=point.population,
+            apart=point.apart,
+            refusal=point.refusal,
+            **(about | fields),
+        )
+        both.append(state)
+    return replace(both[0], beside=both[1])
 
 
-def _both(sample: UnitOrder, meant: Question, estimate: Point, about: dict[str, Any], answer: Answering) -> Status:
-    """The state for the queries that are meant, with that for the others beside it if these are known."""
-    beside = None if estimate.beside is None else _state(sample, meant.turned, estimate.beside, about, answer)
-    return replace(_state(sample, meant, estimate, about, answer), beside=beside)
-
-
-def _state(sample: UnitOrder, question: Question, point: Point, about: dict[str, Any], answer: Answering) -> Status:
-    """The state for some queries."""
-    if question.looks is None and point.refusal in (TOO_FEW, UNTOLD):
-        point = replace(point, apart=0.0, refusal="")
-    if question.looks != ALWAYS:
-        point = replace(point, refusal=point.refusal or point.unusable)
-    names, fields = sample.tables.pool.names, answer(question, point)
-    if fields.get("resolution"):
-        fields = {"chance": 1.0, "further": 0.0} | fields
-    return Status(
-        first=names[question.pair[0]],
-        second=names[question.pair[1]] if question.compared else None,
-        value=point.value,
-        standard_error=point.standard_error,
-        population=point.population,
-        apart=point.apart,
-        refusal=point.refusal,
-        **(about | fields),
-    )
-
-
-def _by_bets(sequence: UnitSequence, question: Question, proof: Proof, of_pairs: Verdict | None) -> Answering:
-    """The answer at any time; for pairs of many, that of all together for the queries that are meant."""
-
-    def answer(asked: Question, point: Point) -> dict[str, Any]:
-        meant = asked is question and not point.refusal
-        verdict = of_pairs if meant else None
-        if verdict is None:
-            verdict = verdict_of(proof, asked.goal, asked.alpha, point.apart)
-        fields = {name: getattr(verdict, name) for name in ("resolution", "low", "high", "e_value", "overturned")}
-        fields["next_look"] = sequence.judged + 1 if sequence.judged < sequence.drawn else None
-        if verdict.resolution is not None:
-            return fields | {"resolved_at": float(sequence.paid[verdict.at]), "more": 0.0, "more_high": 0.0}
-        return fields | (_foreseen(sequence, asked, point, proof, verdict) if meant and asked.pairs == 1 else {})
-
-    return answer
+def _by_bets(sequence: UnitOrder, verdict: Verdict) -> dict[str, Any]:
+    """The fields of `Status` at any time."""
+    fields = {name: getattr(verdict, name) for name in ("resolution", "low", "high", "e_value", "overturned")}
+    fields["next_look"] = sequence.judged + 1 if sequence.judged < sequence.drawn else None
+    if verdict.resolution is not None:
+        fields |= {"resolved_at": float(sequence.paid[verdict.at]), "more": 0.0, "more_high": 0.0}
+    return fields
 
 
 def _foreseen(
-    sequence: UnitSequence, question: Question, point: Point, proof: Proof, verdict: Verdict
+    sequence: UnitOrder,
+    question: Question,
+    estimate: tuple[float, float],
+    apart: float,
+    proof: Proof,
+    verdict: Verdict,
 ) -> dict[str, float]:
-    """The fields of `Status` from ``chance`` to ``needed``, if labels are enough to tell and draws left to do it."""
+    """The fields of `Status` from ``chance`` to ``needed``, if labels are enough to tell and draws left to do it.
+
+    ``estimate`` is the value and the error for the pool's queries, from which the truth may lie ``apart``.
+    """
     reach, documents, cost = sequence.reach, sequence.documents, sequence.cost
     gaps = ~sequence.complete[:reach]
     few = documents[sequence.complete].sum() < _MIN_FORESEEN
     if few or reach == len(cost) or (sequence.open and reach == sequence.drawn):
         return {}
-    estimate = point.of_pool.value, point.of_pool.standard_error
-    seen = prospect_of(proof, verdict, question.goal, estimate, question.alpha, point.apart)
+    seen = prospect_of(proof, verdict, question.goal, estimate, question.alpha, apart)
     spent, labels = sequence.spent, np.r_[0, np.cumsum(documents)]
     more = labels[np.minimum(seen.draws, len(labels) - 1)] - labels[reach]
     more = np.where(seen.draws == NEVER, np.inf, more + documents[:reach][gaps].sum())
@@ -189,26 +208,19 @@ def _foreseen(
     }
 
 
-def _by_looks(sample: UnitOrder, question: Question, records: pd.DataFrame | None) -> Answering:
-    """The answer by looks that rest on normal approximations: at the end, or after each part."""
-    result: Estimate | Comparison | None = None
-    if question.looks is None and sample.judged == sample.drawn:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            labelled = plan_so_far(sample.tables, sample.label, question.measure, records)
-            result = labelled.result(question.contrast, question.settings)
-
-    def answer(asked: Question, point: Point) -> dict[str, Any]:
-        if isinstance(sample, PartsInOrder) and asked.looks is not None:
-            return _after_parts(sample, asked, point.apart)
-        found = result if asked is question or result is None else result.beside
-        return {"next_look": sample.drawn} if found is None else _at_the_end(sample, asked, found)
-
-    return answer
+def _result(sample: UnitOrder, question: Question, records: pd.DataFrame | None) -> Estimate | Comparison | None:
+    """The answer of a look at the end; None before, and after parts."""
+    if question.looks is not None or sample.judged < sample.drawn:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        labelled = plan_so_far(sample.tables, sample.label, question.measure, records)
+        return labelled.result(question.contrast, question.settings)
 
 
-def _at_the_end(sample: UnitOrder, question: Question, result: Estimate | Comparison) -> dict[str, Any]:
+def _at_the_end(sample: UnitOrder, question: Question, result: Estimate | Comparison | None) -> dict[str, Any]:
     """The fields of `Status` by one look, once everything is judged."""
+    assert result is not None
     (low, high), spent = result.confidence_interval(), sample.counts["budget"]
     seen = _verdict(question, np.array([low]), np.array([high]), [spent])
     if seen["resolution"] is None:

@@ -175,7 +175,7 @@ def _ahead(labelled: LabelledPlan, pairs: Sequence[Difference], settings: Settin
     names = next((each.names for each in pairs if each.winner is None and not each.certain), None)
     if names is None or settings.estimator != ESTIMATOR:
         return None
-    pair = tuple(map(tables.pool.names.index, names))
+    pair = Contrast(*map(tables.pool.names.index, names))
     try:
         looks = looks_asked(tables, USUAL)
         about = {"queries": settings.queries, "clusters": settings.clusters}
