@@ -54,7 +54,7 @@ def digest(*values: Any) -> str:
 def keys_of(sample: Any) -> str:
     """A digest of what was drawn, in the order in which it is judged, with the parts in which it comes."""
     from pt_active import Plan
-    from pt_active.plans.making.parts import in_parts, part_of
+    from pt_active.plans.making.documents import in_parts, part_of
     from pt_active.plans.making.queries import in_drawing_order
 
     if not isinstance(sample, Plan):

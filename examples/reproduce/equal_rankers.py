@@ -18,7 +18,7 @@ from tqdm import tqdm
 from pt_active import Plan, UnitCost
 from pt_active.inference.replay import share_error
 from pt_active.plans.answers.gate import FAIL, PASS
-from pt_active.plans.making.parts import in_parts
+from pt_active.plans.making.documents import in_parts
 from pt_active.plans.making.queries import has_order
 from pt_active.relevance.losses import Loss
 from pt_active.risk import Accuracy, Audit, Squared, ZeroOne

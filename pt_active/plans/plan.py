@@ -46,11 +46,10 @@ from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import plan_status
-from pt_active.plans.making.documents import extended, plan_of_documents
+from pt_active.plans.making.documents import extended, in_parts, plan_of_documents
 from pt_active.plans.making.judgments import as_qrels, check_settled, records_given, records_of_plan
 from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
-from pt_active.plans.making.parts import in_parts
 from pt_active.plans.making.pool import Pool, graded_frame, traffic_told
 from pt_active.plans.making.queries import (
     DESIGN,

@@ -1,10 +1,11 @@
-"""What does an answer rest on, and for which queries does it hold [theory 16]?"""
+"""What does an answer rest on and promise, what does it assume, and for which queries does it hold [theory 16]?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
@@ -15,10 +16,43 @@ from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.new_queries import MIN_GROUPS, NEW, SHARE_OF_LABELS, THESE, ByQuery, widened_by_queries
 from pt_active.inference.ties import ROUNDING, settled
-from pt_active.plans.answers.promises import JUDGES_APART, LABELS_RIGHT, NOT_RELEVANT
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import traffic_told
+from pt_active.relevance.measures import has_rank_form
+from pt_active.sampling.drawings import SURPRISES
 from pt_active.sampling.sample import Sample
 from pt_active.showing.printed import Facts
+
+EXACT = "exact"  # Nothing was left to chance
+ANY_TIME = "any time"  # At least the level, for any data, however often one looks
+LARGE_SAMPLES = "large samples"  # The level in the limit of many draws and queries
+
+LABELS_RIGHT = "the labels are right"
+JUDGES_APART = "judges err independently of each other"
+QUERIES_RANDOM = "the pool's queries are a random sample of them"
+NOT_RELEVANT = "documents without a label are not relevant"
+
+HOLDS = {
+    EXACT: "exactly",
+    ANY_TIME: "at any time, for any data",
+    LARGE_SAMPLES: "in large samples",
+}
+"""Guarantee → how it is said."""
+
+
+def assumptions_of(tables: PlanTables, measure: irm.Measure) -> tuple[str, ...]:
+    """What the answers of a plan for a measure assume beside the labels [theory 20]."""
+    assumed = ["documents outside the pool are not relevant"]
+    if has_rank_form(measure):
+        return tuple(assumed) if tables.manifest.strangers else ()
+    if tables.documents and tables.documents.sample.design.drawing == SURPRISES:
+        assumed.append("the bias of single documents is small beside the error")
+    return tuple(assumed)
+
+
+def promised(guarantee: str, assumptions: tuple[str, ...]) -> str:
+    """A guarantee and its assumptions in words, for one line."""
+    return f"{HOLDS[guarantee]}, if {'; '.join(assumptions)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,7 @@ import pandas as pd
 
 from pt_active.inference.leaderboard import rank_intervals
 from pt_active.inference.significance import indistinct_groups
-from pt_active.plans.answers.basis import QueriesMeant
-from pt_active.plans.answers.promises import EXACT, HOLDS
+from pt_active.plans.answers.basis import EXACT, HOLDS, QueriesMeant
 from pt_active.showing.printed import listed
 from pt_active.showing.rounding import from_to, with_interval
 

@@ -13,10 +13,10 @@ from pt_active.frames.qrels import checked_qrels, known_labels
 from pt_active.frames.sources import naming
 from pt_active.inference.certificate import agreement, agreement_intervals, favours
 from pt_active.inference.ties import places
+from pt_active.plans.answers.basis import EXACT, promised
 from pt_active.plans.answers.board import misses
 from pt_active.plans.answers.forecast import foreseen, method_of
 from pt_active.plans.answers.labelled import LabelledPlan
-from pt_active.plans.answers.promises import EXACT, promised
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import NO_INTERVAL
 from pt_active.plans.making.labelled import measured_values

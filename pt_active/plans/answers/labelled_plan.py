@@ -23,11 +23,10 @@ from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.agreement import coincidences, second_opinions
 from pt_active.inference.new_queries import NEW, THESE, ByQuery
-from pt_active.plans.answers.basis import QueriesMeant, clustered, gap_to_new, meant
+from pt_active.plans.answers.basis import QueriesMeant, assumptions_of, clustered, gap_to_new, meant
 from pt_active.plans.answers.labelled import Contrast, Judges, Labelled, LabelledPlan, Settings
 from pt_active.plans.answers.labelled_documents import LabelledDocuments, labelled_documents
 from pt_active.plans.answers.labelled_queries import LabelledQueries, labelled_queries
-from pt_active.plans.answers.promises import assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool

@@ -25,9 +25,8 @@ from pt_active.inference.stopping.looks import (
 from pt_active.plans.answers.labelled import Contrast, Settings, inferred
 from pt_active.plans.answers.labelled_documents import LabelledDocuments, labelled_documents
 from pt_active.plans.answers.sequence import UnitOrder, sequence_of
-from pt_active.plans.making.documents import expected_of
+from pt_active.plans.making.documents import expected_of, in_parts, parts_of_plan
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.parts import in_parts, parts_of_plan
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import has_order
 from pt_active.relevance.measures import has_rank_form

@@ -11,12 +11,11 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.inference.stopping.looks import ALWAYS
-from pt_active.plans.answers.basis import TOO_FEW
+from pt_active.plans.answers.basis import EXACT, TOO_FEW
 from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.gaps import read_labels
 from pt_active.plans.answers.labelled import Contrast
 from pt_active.plans.answers.looks import Question
-from pt_active.plans.answers.promises import EXACT
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import states
 from pt_active.plans.making.kept import PlanTables

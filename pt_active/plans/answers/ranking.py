@@ -21,10 +21,9 @@ from pt_active.inference.leaderboard import (
 )
 from pt_active.inference.significance import HOLM, TUKEY, corrected_pvalues, tukey_pvalues
 from pt_active.inference.ties import places
-from pt_active.plans.answers.basis import Basis, QueriesMeant
+from pt_active.plans.answers.basis import Basis, QueriesMeant, promised
 from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.labelled import Labelled, Settings
-from pt_active.plans.answers.promises import promised
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, plain_rows, printed

@@ -14,8 +14,16 @@ from pt_active.inference.intervals import SIMULATED, interval, score_interval
 from pt_active.inference.new_queries import NEW, THESE
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.answers.basis import EVERYTHING, SAMPLED, Basis, QueriesMeant
-from pt_active.plans.answers.promises import EXACT, LARGE_SAMPLES, QUERIES_RANDOM, promised
+from pt_active.plans.answers.basis import (
+    EVERYTHING,
+    EXACT,
+    LARGE_SAMPLES,
+    QUERIES_RANDOM,
+    SAMPLED,
+    Basis,
+    QueriesMeant,
+    promised,
+)
 from pt_active.showing.charts import ChartRow, Intervals
 from pt_active.showing.printed import Charted, Facts, plain, printed
 

@@ -11,9 +11,7 @@ from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND, WITHIN
-from pt_active.plans.answers.basis import TOO_FEW, UNTOLD, QueriesMeant, caution_for_new
-from pt_active.plans.answers.gaps import Gap, in_words
-from pt_active.plans.answers.promises import (
+from pt_active.plans.answers.basis import (
     ANY_TIME,
     EXACT,
     HOLDS,
@@ -21,8 +19,13 @@ from pt_active.plans.answers.promises import (
     LARGE_SAMPLES,
     NOT_RELEVANT,
     QUERIES_RANDOM,
+    TOO_FEW,
+    UNTOLD,
+    QueriesMeant,
+    caution_for_new,
     promised,
 )
+from pt_active.plans.answers.gaps import Gap, in_words
 from pt_active.showing.printed import Facts, Printed, plain, printed
 from pt_active.showing.rounding import amount
 

@@ -22,7 +22,7 @@ from pt_active.inference.stopping.verdicts import (
     prospect_of,
     verdict_of,
 )
-from pt_active.plans.answers.basis import TOO_FEW, UNTOLD
+from pt_active.plans.answers.basis import JUDGES_APART, LABELS_RIGHT, TOO_FEW, UNTOLD, assumptions_of
 from pt_active.plans.answers.forecast import foreseen, method_of
 from pt_active.plans.answers.gaps import LabelsSoFar, read_labels
 from pt_active.plans.answers.labelled_plan import (
@@ -34,7 +34,6 @@ from pt_active.plans.answers.labelled_plan import (
     worst_case,
 )
 from pt_active.plans.answers.looks import PartsInOrder, Question, growing
-from pt_active.plans.answers.promises import JUDGES_APART, LABELS_RIGHT, assumptions_of
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.sequence import UnitOrder, UnitSequence
 from pt_active.plans.answers.status import Status

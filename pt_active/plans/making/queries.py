@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.clocks import Seed, clocks
+from pt_active.plans.making.documents import in_parts, part_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, PlanSource
-from pt_active.plans.making.parts import in_parts, part_of
 from pt_active.plans.making.pool import design_table, worklist
 from pt_active.plans.making.rankers import stored_weights
 from pt_active.sampling.chances import EXPONENTIAL

@@ -19,10 +19,9 @@ from pt_active.frames.qrels import (
     whole_labels,
 )
 from pt_active.frames.strays import Strays, stray_labels
-from pt_active.plans.making.documents import with_documents
+from pt_active.plans.making.documents import judged_part, with_documents
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import Cut
-from pt_active.plans.making.parts import judged_part
 from pt_active.plans.making.pool import worklist
 from pt_active.plans.making.queries import DrawingOrder, place_of, sample_columns
 

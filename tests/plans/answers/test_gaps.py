@@ -12,7 +12,7 @@ from samples import wanted
 
 from pt_active import DCG, Plan
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.parts import part_of
+from pt_active.plans.making.documents import part_of
 
 BOTH = pytest.mark.parametrize("level", ["query", "document"])
 LABELS = ["qid", "docno", "label"]

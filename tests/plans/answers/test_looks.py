@@ -16,7 +16,7 @@ from pt_active.inference.documents import expected_variance
 from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.stopping.looks import half_widths, spending_boundary
 from pt_active.plans.answers.looks import PLANNED
-from pt_active.plans.making.parts import part_of, parts_of_plan
+from pt_active.plans.making.documents import part_of, parts_of_plan
 from pt_active.plans.making.pool import graded_pool
 from pt_active.sampling import surprises as drawing
 from pt_active.sampling.drawings import DrawingSettings

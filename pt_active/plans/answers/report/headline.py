@@ -13,8 +13,7 @@ from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.ties import difference
-from pt_active.plans.answers.basis import EVERYTHING, Basis
-from pt_active.plans.answers.promises import promised
+from pt_active.plans.answers.basis import EVERYTHING, Basis, promised
 from pt_active.plans.answers.ranking import Ranking, Result
 from pt_active.plans.answers.report.differences import Difference, RelativeChange, for_others, without_shares
 from pt_active.plans.answers.results import Comparison, Estimate
