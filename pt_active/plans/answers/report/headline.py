@@ -15,40 +15,20 @@ from pt_active.inference.new_queries import NEW
 from pt_active.inference.ties import difference
 from pt_active.plans.answers.basis import EVERYTHING, Basis, promised
 from pt_active.plans.answers.ranking import Ranking, Result
-from pt_active.plans.answers.report.differences import Difference, RelativeChange, for_others, without_shares
+from pt_active.plans.answers.report.differences import Difference, RelativeChange, for_others
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.kept import PlanTables
 from pt_active.showing.page import MEASURED, OPEN, SETTLED, Headline
 from pt_active.showing.printed import Facts, capital, listed
-from pt_active.showing.rounding import MINUS, decimals, fixed, from_to, share, with_interval
-
-_UNKNOWN = "These labels do not show how far off that is."
+from pt_active.showing.rounding import MINUS, fixed, from_to, share, with_interval
 
 
 def campaign_of(basis: Basis, tables: PlanTables, records: pd.DataFrame | None) -> dict[str, str]:
-    """How much was judged of how much, who judged, and when."""
-    return {"judged": _extent(basis, tables)} | _who_and_when(records)
-
-
-def _extent(basis: Basis, tables: PlanTables) -> str:
-    """How much was judged of how much."""
-    sizes, measure = tables.manifest.counts, tables.manifest.arguments.measure
-    pairs, of = "query–document pairs", sizes.documents
-    counting = int(tables.pool.seen(tables.measure).sum())
-    if basis.n_judged <= counting < sizes.documents:
-        of = counting
-        part = f"{basis.n_judged:,} of the {of:,} {pairs} that count for {measure}"
-    else:
-        part = f"{basis.n_judged:,} of {of:,} {pairs}"
-    part += f" ({share(basis.n_judged, of)})"
-    if basis.n_queries == sizes.queries:
-        return f"{part}, in all {how_many('query', sizes.queries)}"
-    return f"{part}, in {basis.n_queries:,} of {sizes.queries:,} queries"
-
-
-def _who_and_when(records: pd.DataFrame | None) -> dict[str, str]:
-    """Who judged, and on which days; today's is that of the report."""
+    """How much was judged of how much, who judged, and on which days; today's is that of the report."""
+    sizes, counting = tables.manifest.counts, int(tables.pool.seen(tables.measure).sum())
+    pairs = f"query–document pairs that count for {tables.manifest.arguments.measure}"
+    judged = f"{basis.n_judged:,} of the {counting:,} {pairs} ({share(basis.n_judged, counting)})"
     who = when = "not recorded in the labels"
     if records is not None:
         said = latest(checked_records(records))
@@ -57,7 +37,11 @@ def _who_and_when(records: pd.DataFrame | None) -> dict[str, str]:
         who = f"{how_many('judge', len(names))}: {listed(names)}"
         if days := sorted({day[:10] for day in said["time"] if day}):
             when = " to ".join(dict.fromkeys((days[0], days[-1])))
-    return {"judged by": who, "when": f"{when}; report written on {datetime.date.today().isoformat()}"}
+    return {
+        "judged": f"{judged}, in {basis.n_queries:,} of {how_many('query', sizes.queries)}",
+        "judged by": who,
+        "when": f"{when}; report written on {datetime.date.today().isoformat()}",
+    }
 
 
 def headline(
@@ -71,7 +55,7 @@ def headline(
     assert result.population is not None
     extent, *who = campaign.items()
     said = result if status is None else status
-    facts = [extent, ("holds for", result.population.in_words), *_for_others(result, status)]
+    facts = [extent, ("holds for", result.population.in_words), *_of_others(result, status)]
     facts += [("guarantee", promised(said.guarantee, said.assumptions)), *who]
     facts.append(("next", _next(result, pairs, status, ahead)))
     if isinstance(result, Estimate):
@@ -80,105 +64,94 @@ def headline(
 
 
 def _of_one(result: Estimate, status: Status | None, facts: Facts) -> Headline:
-    measure, (low, high) = result.basis.measure, result.confidence_interval()
-    value, level = result.value, result.confidence_level
+    measure, value, (low, high) = result.basis.measure, result.value, result.confidence_interval()
     if status is not None:
-        value, low, high, level = status.value, status.low, status.high, status.confidence
+        value, low, high = status.value, status.low, status.high
     number = with_interval(value, low, high)
-    known = result.certain or difference(high, low) == 0
-    meaning = _exact(result.name) if known else _between(low, high, level)
+    meaning = _meaning(result.name, low, high, result.confidence_level, result.certain)
     answer = f"{result.name} has {measure} {number}." if np.isfinite(value) else f"{result.name} has no {measure} yet."
     question = f"How good is {result.name}?"
     return Headline(question, MEASURED, answer, measure, number, "", "", meaning, facts)
 
 
 def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts: Facts) -> Headline:
-    one, other = result.first, result.second
-    question, where = f"Which is better, {one} or {other}?", _where(result)
+    one, other, population = result.first, result.second, result.population
+    assert population is not None
+    where = f"{'for' if population.name == NEW else 'on'} {replace(population, traffic='').in_words}"
     settled = bool(pair.winner or pair.certain or (status is not None and status.resolved))
     if pair.winner:
-        answer = f"{pair.winner} is better than {other if pair.winner == one else one}{where}."
+        answer = f"{pair.winner} is better than {other if pair.winner == one else one} {where}."
     elif settled:
         margin = None if status is None else status.margin
         equal = f"equally good within ±{margin:g}" if margin else "exactly equal"
-        answer = f"{one} and {other} are {equal}{where}."
+        answer = f"{one} and {other} are {equal} {where}."
     else:
-        answer = f"These labels do not show whether {one} or {other} is better{where}."
-    state = SETTLED if settled else OPEN
-    measure, of = result.basis.measure, pair.what
-    known = bool(np.isfinite(pair.value))
-    number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
-    always = status is not None and status.looks is not None and pair.has_interval and not pair.certain
-    meaning = _meant(pair) + (f" The interval is valid {status.valid}." if always and status else "")
-    return Headline(question, state, answer, measure, number, of, in_percent(pair.relative), meaning, facts)
-
-
-def _where(result: Result) -> str:
-    """For which queries a verdict holds, at the end of its sentence."""
-    if result.population is None:
-        return ""
-    queries = replace(result.population, traffic="").in_words
-    return f" {'for' if result.population.name == NEW else 'on'} {queries}"
-
-
-def _for_others(result: Result, status: Status | None) -> Facts:
-    """What the labels say for the other queries: of new ones beside these of the pool, or of these beside new ones."""
-    other = result.beside
-    if other is None or other.population is None:
-        return []
-    if isinstance(other, Ranking):
-        said = f"{other.answer}."
-    elif isinstance(result, Comparison):
-        pairs = for_others(result, status)
-        settled = bool(pairs[0].winner or pairs[0].certain)
-        said = f"{pairs[0].verdict if settled else 'Not settled'}. {_meant(pairs[0])}"
-    elif status is not None and status.beside is not None:
-        said = _between(status.beside.low, status.beside.high, status.confidence)
-    else:
-        said = _exact(other.what) if other.certain else _between(*other.confidence_interval(), other.confidence_level)
-    return [("new queries" if other.population.name == NEW else "these alone", said)]
+        answer = f"These labels do not show whether {one} or {other} is better {where}."
+    number = with_interval(pair.value, pair.low, pair.high, sign=True) if np.isfinite(pair.value) else ""
+    meaning = _of_difference(pair)
+    if status is not None and status.looks is not None and pair.has_interval and not pair.certain:
+        meaning += f" The interval is valid {status.valid}."
+    return Headline(
+        question=f"Which is better, {one} or {other}?",
+        state=SETTLED if settled else OPEN,
+        answer=answer,
+        measure=result.basis.measure,
+        number=number,
+        of=pair.what,
+        relative=in_percent(pair.relative),
+        meaning=meaning,
+        facts=facts,
+    )
 
 
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
-    question = f"Which of {len(result.names)} rankers is best: {listed(result.names, ' or ')}?"
-    first, measure = result.estimates[0], result.basis.measure
-    number = with_interval(first.value, *first.confidence_interval())
-    apart = sum(pair.winner is not None for pair in pairs)
+    first, apart = result.estimates[0], sum(pair.winner is not None for pair in pairs)
     told = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart"
-    meaning = ". ".join(filter(None, (told, capital(result.luck_in_words))))
-    state = SETTLED if result.settled else OPEN
-    return Headline(question, state, f"{result.headline}.", measure, number, first.name, "", f"{meaning}.", facts)
-
-
-def _exact(what: str) -> str:
-    return f"Everything that counts for {what} was judged, so it is exact."
-
-
-def _between(low: float, high: float, level: float) -> str:
-    """What the interval of one ranker means."""
-    if not np.isfinite([low, high]).all():
-        return _UNKNOWN
-    return f"With {_sure(level)}, the true value lies between {from_to(low, high).replace(' to ', ' and ')}."
-
-
-def _meant(pair: Difference) -> str:
-    """What an interval means for the two rankers."""
-    if pair.certain:
-        return _exact(pair.what)
-    if not pair.has_interval:
-        return _UNKNOWN
-    places = decimals(pair.low, pair.high)
-    if pair.low > 0 or pair.high < 0:
-        ahead, least, most = (pair.first, pair.low, pair.high) if pair.low > 0 else (pair.second, -pair.high, -pair.low)
-        near, far = fixed(least, places), fixed(most, places)
-        by = f"by {near} to {far}" if float(near) else f"by at most {far}"
-        return f"With {_sure(pair.confidence)}, {ahead} is better {by}."
-    ends = (-pair.low, pair.high) if pair.value >= 0 else (pair.high, -pair.low)
-    worse, better = (fixed(end, places) for end in ends)
-    return (
-        f"{pair.first if pair.value >= 0 else pair.second} looks better by {fixed(abs(pair.value), places)}; with "
-        f"{_sure(pair.confidence)}, it is between {worse} worse and {better} better."
+    return Headline(
+        question=f"Which of {len(result.names)} rankers is best: {listed(result.names, ' or ')}?",
+        state=SETTLED if result.settled else OPEN,
+        answer=f"{result.headline}.",
+        measure=result.basis.measure,
+        number=with_interval(first.value, *first.confidence_interval()),
+        of=first.name,
+        relative="",
+        meaning=f"{'. '.join(filter(None, (told, capital(result.luck_in_words))))}.",
+        facts=facts,
     )
+
+
+def _of_others(result: Result, status: Status | None) -> Facts:
+    """What the labels say for the other queries: of new ones beside these of the pool, or of these beside new ones."""
+    other = result.beside
+    assert other is not None
+    assert other.population is not None
+    if isinstance(other, Ranking):
+        said = f"{other.answer}."
+    elif isinstance(other, Comparison):
+        (pair,) = for_others(result, status)
+        said = f"{pair.verdict if pair.winner or pair.certain else 'Not settled'}. {_of_difference(pair)}"
+    else:
+        seen = None if status is None else status.beside
+        ends = other.confidence_interval() if seen is None else (seen.low, seen.high)
+        said = _meaning(other.what, *ends, other.confidence_level, other.certain)
+    return [("new queries" if other.population.name == NEW else "these alone", said)]
+
+
+def _of_difference(pair: Difference) -> str:
+    """What the interval of two rankers means; of the one that seems better minus the other one."""
+    what, low, high = pair.what, pair.low, pair.high
+    if pair.value < 0:
+        what, low, high = f"{pair.second} − {pair.first}", -high, -low
+    return _meaning(what, low, high, pair.confidence, pair.certain)
+
+
+def _meaning(what: str, low: float, high: float, level: float, certain: bool) -> str:
+    """What an interval means."""
+    if certain or difference(high, low) == 0:
+        return f"Everything that counts for {what} was judged, so it is exact."
+    if not np.isfinite([low, high]).all():
+        return "These labels do not show how far off that is."
+    return f"With {_sure(level)}, {what} lies between {from_to(low, high).replace(' to ', ' and ')}."
 
 
 def in_percent(change: RelativeChange | None) -> str:
@@ -199,22 +172,13 @@ def _sure(level: float) -> str:
 def _next(result: Result, pairs: Sequence[Difference], status: Status | None, ahead: Status | None) -> str:
     """What to do next, in a sentence."""
     if status is not None:
-        return _advised(status)
-    other = None if result.holds_for_new else result.beside
-    sure = other is None or all(pair.winner or pair.certain for pair in without_shares(other))
-    these = "" if sure else " for these queries"
+        return f"{capital(status.advice)}."
     if result.basis.census and not result.holds_for_new:
-        return f"Nothing: everything that can change the answer{these} is judged."
+        return "Nothing: everything that can change the answer is judged."
     if pairs and all(pair.winner or pair.equal for pair in pairs):
-        return f"Nothing: the question is settled{these}."
+        return "Nothing: the question is settled."
     if result.basis.census:
         return f"Add queries if that is not enough: {EVERYTHING[result.basis.level]} was judged."
     if ahead is not None and not ahead.resolved:
-        return f"For {ahead.what}, {ahead.advice}." if isinstance(result, Ranking) else _advised(ahead)
-    if not pairs:
-        return "Nothing, unless the interval is too wide for your decision; then keep judging."
-    return "Judge more, or choose on other grounds between rankers that cannot be told apart."
-
-
-def _advised(status: Status) -> str:
-    return f"{capital(status.advice)}."
+        return f"For {ahead.what}, {ahead.advice}." if isinstance(result, Ranking) else f"{capital(ahead.advice)}."
+    return "Judge more, if the interval is too wide for your decision."
