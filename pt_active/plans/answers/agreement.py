@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic_kappa
-from pt_active.showing.printed import Facts, Printed, plain, plain_rows, printed
+from pt_active.showing.printed import Facts, Printed, plain, printed
 
 _MAX_PRINTED = 10
 """Pairs of judges that are printed, at most."""
@@ -30,8 +29,6 @@ class Agreement(Printed):
         pairs: ``first, second, documents, same, kappa``: for each two judges with documents in common their number, the
             share with the same grade, and Cohen's kappa with quadratic weights.
         judges: ``annotator, labels, skipped, unjudgeable``: for each judge the number of records of each kind.
-        confusions: (first, second) → int64[G+1, G+1], how often the first gave each grade (rows) where the second gave
-            each (columns).
     """
 
     alpha: float
@@ -39,7 +36,6 @@ class Agreement(Printed):
     twice: int
     pairs: pd.DataFrame
     judges: pd.DataFrame
-    confusions: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict, repr=False)
 
     @property
     def twice_share(self) -> float:
@@ -62,18 +58,8 @@ class Agreement(Printed):
 
     def to_dict(self) -> dict[str, object]:
         """Every number, ready for JSON: NaN becomes None."""
-        return {
-            "alpha": plain(self.alpha),
-            "twice_share": plain(self.twice_share),
-            "documents": self.documents,
-            "twice": self.twice,
-            "pairs": plain_rows(self.pairs),
-            "judges": plain_rows(self.judges),
-            "confusions": [
-                {"first": first, "second": second, "counts": counts.tolist()}
-                for (first, second), counts in self.confusions.items()
-            ],
-        }
+        said: dict[str, object] = plain(self) | {"twice_share": plain(self.twice_share)}
+        return said
 
 
 def agreement_of(records: pd.DataFrame, max_grade: int) -> Agreement:
@@ -82,29 +68,25 @@ def agreement_of(records: pd.DataFrame, max_grade: int) -> Agreement:
     labels = counted[counted["label"].notna()]
     item = labels.groupby(["qid", "docno"], sort=False).ngroup().to_numpy()
     grade = labels["label"].to_numpy(dtype=np.int64)
-    pairs, confusions = _pairs(labels.assign(item=item, grade=grade), max_grade + 1)
     return Agreement(
         alpha=ordinal_alpha(coincidences(item, grade, max_grade + 1)),
         documents=len(np.unique(item)),
         twice=int((np.bincount(item) > 1).sum()),
-        pairs=pairs,
+        pairs=_pairs(labels.assign(item=item, grade=grade), max_grade + 1),
         judges=_judges(counted),
-        confusions=confusions,
     )
 
 
-def _pairs(labels: pd.DataFrame, grades: int) -> tuple[pd.DataFrame, dict[tuple[str, str], np.ndarray]]:
-    """One row for each two judges with documents in common, and their confusions."""
+def _pairs(labels: pd.DataFrame, grades: int) -> pd.DataFrame:
+    """One row for each two judges with documents in common."""
     rows: list[tuple[object, ...]] = []
-    confusions: dict[tuple[str, str], np.ndarray] = {}
     by_judge = {str(name): group.set_index("item")["grade"] for name, group in labels.groupby("annotator")}
     for first, second in combinations(sorted(by_judge), 2):
         both = pd.concat([by_judge[first], by_judge[second]], axis=1, join="inner").to_numpy(dtype=np.int64)
         if len(both):
             counts = np.bincount(both @ [grades, 1], minlength=grades**2).reshape(grades, grades)
-            confusions[first, second] = counts
             rows.append((first, second, len(both), float(np.trace(counts) / len(both)), quadratic_kappa(counts)))
-    return pd.DataFrame(rows, columns=["first", "second", "documents", "same", "kappa"]), confusions
+    return pd.DataFrame(rows, columns=["first", "second", "documents", "same", "kappa"])
 
 
 def _judges(counted: pd.DataFrame) -> pd.DataFrame:
