@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -51,18 +50,6 @@ class DocumentEstimate:
     def standard_error(self) -> float:
         """Root of the variance."""
         return float(np.sqrt(self.variance))
-
-
-class ErrorShown(NamedTuple):
-    """What labels show of the error of a contrast."""
-
-    variance: float  # Of both phases
-    degrees: float  # Its degrees of freedom
-
-    @classmethod
-    def of(cls, mean: DocumentEstimate) -> ErrorShown:
-        """What an estimate shows."""
-        return cls(mean.first + mean.second, mean.degrees_of_freedom)
 
 
 def predicted(

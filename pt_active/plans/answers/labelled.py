@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
@@ -76,6 +77,11 @@ class Contrast:
         """The system, or the two with a minus between them."""
         first = names[self.first]
         return first if self.second is None else f"{first} − {names[self.second]}"
+
+
+def contrasts_of(k: int) -> list[Contrast]:
+    """The only system, or the difference of each pair of k."""
+    return [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
 
 
 @dataclass(frozen=True)
@@ -275,6 +281,7 @@ class LabelledPlan(Labelled):
     tables: PlanTables = field(repr=False, compare=False)
     measure: irm.Measure
     label: np.ndarray  # int64[N], as they were given; -1 where there is none
+    chance: np.ndarray  # float64[N], the probability that each drawn document is asked for; 0 for all others
     records: pd.DataFrame | None = field(default=None, kw_only=True, repr=False, compare=False)
     judges: Judges | None = field(default=None, kw_only=True, repr=False, compare=False)  # by the records, if any
 
@@ -317,8 +324,3 @@ class LabelledPlan(Labelled):
 
         It is known of the ``others``, bool[N, G+1], that are asked for; 0 for documents without a label.
         """
-
-    @property
-    @abstractmethod
-    def chance(self) -> np.ndarray:
-        """float64[N], the probability that each drawn document is asked for; 0 for all others."""

@@ -13,7 +13,7 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.class_fit import MAX_MISFIT, misfit_in_words
-from pt_active.inference.documents import DocumentEstimate, DocumentPool, ErrorShown
+from pt_active.inference.documents import DocumentEstimate, DocumentPool
 from pt_active.inference.drawn_documents import (
     DrawnDocuments,
     LabelsRead,
@@ -37,7 +37,6 @@ from pt_active.sampling.document_designs import influence_of
 from pt_active.sampling.documents import Variables
 from pt_active.sampling.drawings import SURPRISES
 from pt_active.sampling.revealed import RevealedPool
-from pt_active.sampling.sample import TwoPhase
 
 _NOTED_UNREACHED_SHARE = 0.01
 """Above this share of the model's variance in documents that could never be drawn, an estimate has a caution."""
@@ -61,8 +60,7 @@ class LabelledDocuments(LabelledPlan):
 
     pool: DocumentPool
     drawn: DrawnDocuments
-    kept: dict[str, Redraws] = field(default_factory=dict, repr=False, compare=False)  # for all contrasts
-    shown: dict[tuple[object, ...], ErrorShown] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
+    shown: dict[tuple[object, ...], float] = field(default_factory=dict, repr=False, compare=False)  # by `_key`
     changed: dict[tuple[str, bytes], np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     read: dict[str, LabelsRead] = field(default_factory=dict, repr=False, compare=False)  # by estimator
 
@@ -76,11 +74,12 @@ class LabelledDocuments(LabelledPlan):
 
         Its cautions are also given as warnings.
         """
-        part, weights = self._involved(contrast.weights(len(self.names)))
-        mean = part._estimated(weights, settings.estimator)
-        self.shown[_key(contrast.weights(len(self.names)), settings.estimator)] = ErrorShown.of(mean)
+        every = contrast.weights(len(self.names))
+        part, weights = self._involved(every)
+        mean = estimate_labels(part.labels_as(settings.estimator, weights), weights)
+        self.shown[_key(every, settings.estimator)] = mean.first + mean.second
         unreached, variance = part._unreached(weights)
-        replays = self._replays(contrast.weights(len(self.names)), settings.estimator)
+        replays = self._replays(every, settings.estimator)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         still, sampling = bool(is_rounding(error, mean.scale)), max(mean.first + mean.second, 0.0)
         judged = np.bincount(self.pool.query[self.counted >= 0], minlength=len(self.pool.weight)) > 0
@@ -127,21 +126,23 @@ class LabelledDocuments(LabelledPlan):
             self.read[estimator] = labels_read(self.pool, self.drawn, self.counted, contrast, estimator)
         return self.read[estimator]
 
-    def _estimated(self, weights: np.ndarray, estimator: str) -> DocumentEstimate:
-        return estimate_labels(self.labels_as(estimator, weights), weights)
-
-    def shown_of(self, contrasts: Sequence[np.ndarray], estimator: str) -> list[ErrorShown]:
-        """What labels show of the errors of contrasts, float64[k] each; estimated once."""
+    def variances(self, contrasts: Sequence[np.ndarray], estimator: str) -> list[float]:
+        """The variances that labels show of contrasts, float64[k] each; estimated once."""
         for each in contrasts:
             if (key := _key(each, estimator)) not in self.shown:
                 part, weights = self._involved(each)
-                self.shown[key] = ErrorShown.of(part._estimated(weights, estimator))
+                mean = estimate_labels(part.labels_as(estimator, weights), weights)
+                self.shown[key] = mean.first + mean.second
         return [self.shown[_key(each, estimator)] for each in contrasts]
 
     def changes(self, contrast: np.ndarray, estimator: str, others: np.ndarray) -> np.ndarray:
         """float64[N, G+1], how far an estimate would move with other labels; 0 for documents without one."""
         if not isinstance(self.pool, RevealedPool):
-            pull, values = self._pull(contrast, estimator), self.pool.form.values[: self.tables.pool.max_grade + 1]
+            seen, each = self.pool, self.labels_as(estimator, contrast)
+            slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
+            share = coefficients(seen.query, each.sample, slope, each.share)
+            pull = ratio_or_zero(share, each.sample.opening[seen.query])
+            values = seen.form.values[: self.tables.pool.max_grade + 1]
             return np.asarray(pull[:, None] * (values - values[np.maximum(self.label, 0)][:, None]))
         if len(contrast) <= OWN_CLASSES and not self.drawn.sample.design.nested:
             return label_changes(self.labels_as(estimator, contrast), contrast[None], others)[0]
@@ -152,23 +153,17 @@ class LabelledDocuments(LabelledPlan):
         used = np.flatnonzero(contrast)
         return np.tensordot(contrast[used], self.changed[key][used], 1)
 
-    def _pull(self, contrast: np.ndarray, estimator: str) -> np.ndarray:
-        """float64[N], how much the error of each drawn document counts, and 0 for all others."""
-        seen, each = self.pool, self.labels_as(estimator, contrast)
-        slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
-        return ratio_or_zero(coefficients(seen.query, each.sample, slope, each.share), each.sample.opening[seen.query])
+    @cached_property
+    def _redraws(self) -> Redraws:
+        """What samples like this one share, with labels from the model as the labels correct it."""
+        grades = rescaled_grades(self.drawn.grades, self.counted, 1 / np.where(self.chance > 0, self.chance, 1.0))
+        return Redraws(self.pool.query, self.drawn.sample.design, grades, self.tables.pool.by_name)
 
     def _replays(self, weights: np.ndarray, estimator: str) -> DocumentReplays | None:
         """Samples like this one; None if nothing is left to chance, or if the design cannot be replayed."""
-        sample = self.drawn.sample
-        if self.basis.census or not can_be_replayed(self.pool, sample.design):
+        if self.basis.census or not can_be_replayed(self.pool, self.drawn.sample.design):
             return None
-        if "redraws" not in self.kept:
-            # With labels from the model as the labels correct it.
-            chance = np.where(sample.drawn, sample.chance(self.pool.query), 1.0)
-            grades = rescaled_grades(self.drawn.grades, self.counted, 1 / chance)
-            self.kept["redraws"] = Redraws(self.pool.query, sample.design, grades, self.tables.pool.by_name)
-        redraws, values = self.kept["redraws"], self.pool.form.values
+        redraws, values = self._redraws, self.pool.form.values
         expected = (self.drawn if estimator == "difference" else redraws).grades @ values
         stands_for = np.zeros_like(expected) if estimator == "ht" else expected
         return DocumentReplays(*self.pool.involved(weights), redraws, stands_for)
@@ -179,7 +174,8 @@ class LabelledDocuments(LabelledPlan):
         if possible.all():
             return 0.0, 0.0
         variance = self._expected_variance(contrast, possible)
-        return _share(float(variance[~possible].sum()), float(variance.sum()))
+        part, total = float(variance[~possible].sum()), float(variance.sum())
+        return (part / total, part) if part > 1e-9 * total else (0.0, 0.0)  # else only rounding is left of it
 
     def _certain(self, contrast: np.ndarray) -> bool:
         """Whether no document is left to chance that can change a contrast."""
@@ -257,20 +253,6 @@ class LabelledDocuments(LabelledPlan):
         columns = {"documents": documents[drawn], "weight": of_query[drawn], "contribution": step[drawn]}
         return Parts(base, drawn, columns, self.counted, effect, weight, use)
 
-    @cached_property
-    def chance(self) -> np.ndarray:
-        """float64[N], the probability of each drawn document; 0 for all others."""
-        return _chance(self.tables.pool.query_of_document, self.drawn.sample)
-
-
-def _share(part: float, total: float) -> tuple[float, float]:
-    """A part of a variance as a share of the whole and as it is; both are 0 if only rounding is left of it."""
-    return (part / total, part) if part > 1e-9 * total else (0.0, 0.0)
-
-
-def _chance(query: np.ndarray, sample: TwoPhase) -> np.ndarray:
-    return np.where(sample.drawn, sample.chance(query), 0.0)
-
 
 def labelled_documents(
     tables: PlanTables,
@@ -294,7 +276,8 @@ def labelled_documents(
             f"{measure} cannot be estimated from this plan: labels of documents drawn by {drawing} serve {served}, "
             'such as DCG. Those of a plan with design="depth" serve every measure'
         )
-    line = label_calibration(pool, measure, label, _chance(pool.query_of_document, sample))
+    chance = np.where(drawn, sample.chance(pool.query_of_document), 0.0)
+    line = label_calibration(pool, measure, label, chance)
     otherwise = "" if nested else LOOK_SO_FAR
     unlabelled = missing_pairs(pool.keys, drawn & (label < 0), missing, otherwise=otherwise, strays=strays)
     basis = Basis(
@@ -308,4 +291,4 @@ def labelled_documents(
         level="document",
         model_caution="" if line is None else line.caution,
     )
-    return LabelledDocuments(pool.names, basis, tables, measure, label, seen, documents, topics=pool.queries)
+    return LabelledDocuments(pool.names, basis, tables, measure, label, chance, seen, documents, topics=pool.queries)

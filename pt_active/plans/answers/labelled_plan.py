@@ -29,7 +29,9 @@ from pt_active.plans.answers.labelled_documents import LabelledDocuments, labell
 from pt_active.plans.answers.labelled_queries import LabelledQueries, labelled_queries
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.queries import sample_of
 from pt_active.plans.making.rankers import unasked_shares
 from pt_active.plans.making.sampled import NothingJudged, cut_to_labels, labels_of, strays_of, wanted_documents
 from pt_active.relevance.measures import check_minus_ones, parse_measure
@@ -85,7 +87,8 @@ def labelled_plan(
     if tables.documents:
         found = labelled_documents(tables, tables.documents, labels.label, measure, missing, labels.strays)
     else:
-        found = labelled_queries(tables, labels.label, measure, missing, labels.strays)
+        sample, model = sample_of(tables), model_means(tables, measure)
+        found = labelled_queries(tables, sample, model, labels.label, measure, missing, labels.strays)
     basis = replace(
         found.basis,
         measure=tables.named(measure),

@@ -17,9 +17,8 @@ from pt_active.inference.ties import settled
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.labelled import REPLAY_SEED, Contrast, LabelledPlan, Measured, Parts, Settings
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import label_calibration, measured_values, model_means, query_chance
+from pt_active.plans.making.labelled import label_calibration, measured_values, query_chance
 from pt_active.plans.making.pool import Pool
-from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import Evaluator, evaluator, is_compiled, variable_values
 from pt_active.sampling.sample import Sample
@@ -33,6 +32,7 @@ class QueryReplays:
     sample: Sample  # The queries that were drawn, with their q
     measure: irm.Measure  # What is measured
     label: np.ndarray  # int64[N], -1 where there is none
+    chance: np.ndarray  # float64[N], as in `LabelledPlan`
 
     @property
     def possible(self) -> bool:
@@ -43,11 +43,9 @@ class QueryReplays:
     @cached_property
     def _values(self) -> np.ndarray:
         """float64[K, m, k], the measure of every ranker and query under K labellings."""
-        seen, inside = self.pool.seen(self.measure), np.isin(self.pool.query_of_document, self.sample.rows)
-        known = np.where(seen & inside, self.label, -1)
-        weight = np.ones(len(known))
-        weight[inside] = 1 / query_chance(self.pool.select(self.sample.rows), self.sample)
-        grades = rescaled_grades(self.pool.grades, known, weight)
+        inside = self.chance > 0
+        known = np.where(self.pool.seen(self.measure) & inside, self.label, -1)
+        grades = rescaled_grades(self.pool.grades, known, 1 / np.where(inside, self.chance, 1.0))
         drawn = labellings(grades, self.pool.by_name, REPLAY_SEED)
         return np.stack([measured_values(self.pool, self.measure, each) for each in drawn])
 
@@ -116,7 +114,7 @@ class LabelledQueries(LabelledPlan):
         sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
         pool = replace(pool, query_weight=pool.query_weight / share)
         tables, policy = replace(self.tables, pool=pool), self.basis.missing_policy
-        found = _joined(tables, sample, self.pool_model[rows], label, self.measure, policy)
+        found = labelled_queries(tables, sample, self.pool_model[rows], label, self.measure, policy)
         return replace(found, basis=replace(found.basis, model_caution=""))
 
     def parts(self, contrast: np.ndarray, estimator: str) -> Parts:
@@ -145,22 +143,8 @@ class LabelledQueries(LabelledPlan):
             change[rows][place, grade] = weight * (values[:-1] - values[-1])
         return change
 
-    @cached_property
-    def chance(self) -> np.ndarray:
-        """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws)."""
-        pool, chance, drawn = self.tables.pool, np.zeros(len(self.label)), self.sample.rows
-        chance[np.isin(pool.query_of_document, drawn)] = query_chance(pool.select(drawn), self.sample)
-        return chance
-
 
 def labelled_queries(
-    tables: PlanTables, label: np.ndarray, measure: irm.Measure, missing: str, strays: Strays
-) -> LabelledQueries:
-    """Join labels, int64[N], to the queries that were drawn."""
-    return _joined(tables, sample_of(tables), model_means(tables, measure), label, measure, missing, strays)
-
-
-def _joined(
     tables: PlanTables,
     sample: Sample,
     model: np.ndarray,
@@ -169,13 +153,18 @@ def _joined(
     missing: str,
     strays: Strays = NO_STRAYS,
 ) -> LabelledQueries:
-    """Measure the drawn queries of a pool; ``model`` is float64[m, k], and ``label`` int64[N]."""
+    """Join labels to the queries of a pool that were drawn.
+
+    Shapes: model float64[m, k], label int64[N].
+    """
     pool, sampled = tables.pool, tables.pool.select(sample.rows)
-    known, seen = label[np.isin(pool.query_of_document, sample.rows)], sampled.seen(measure)
+    inside, seen = np.isin(pool.query_of_document, sample.rows), sampled.seen(measure)
+    known, chance = label[inside], np.zeros(len(label))
+    chance[inside] = query_chance(sampled, sample)
     otherwise = "" if sample.repeated else LOOK_SO_FAR
     unlabelled = missing_pairs(sampled.keys, seen & (known < 0), missing, otherwise=otherwise, strays=strays)
-    line = None if sample.census else label_calibration(sampled, measure, known, query_chance(sampled, sample))
-    replays = QueryReplays(pool, sample, measure, label)
+    line = None if sample.census else label_calibration(sampled, measure, known, chance[inside])
+    replays = QueryReplays(pool, sample, measure, label, chance)
     basis = Basis.of(
         sample,
         pool.query_weight,
@@ -192,6 +181,7 @@ def _joined(
         tables,
         measure,
         label,
+        chance,
         sample=sample,
         values=measured_values(sampled, measure, known),
         pool_weight=pool.query_weight,

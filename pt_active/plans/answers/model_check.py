@@ -11,8 +11,7 @@ from pt_active.frames.checks import how_many
 from pt_active.inference.calibration import Calibration, calibration, calibration_bins
 from pt_active.inference.replay import YARDSTICK, Method
 from pt_active.inference.stopping.error_curve import ErrorCurve, least_budget
-from pt_active.plans.answers.forecast import Forecast
-from pt_active.plans.answers.outlook import Outlook, method_of
+from pt_active.plans.answers.forecast import Forecast, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import bounded_chance, document_variable
@@ -122,9 +121,11 @@ def _gains(pilot: Pilot, forecast: Forecast | None) -> tuple[float, float, float
     if manifest.later_rankers or manifest.census:
         return np.nan, np.nan, np.nan
     forecast, own = forecast or Forecast.of(tables), method_of(manifest.arguments)
-    expected = Outlook.looked(forecast, [YARDSTICK, own]).curves
-    shown = Outlook.looked(forecast, [YARDSTICK, own], pilot).optimism
-    seen = {method: curve.scaled(shown[method]) for method, curve in expected.items()}
+    expected, seen, shown = {}, {}, {}
+    for method in (YARDSTICK, own):
+        expected[method], units = forecast.curve(method)
+        shown[method] = pilot.shown(method, units, forecast.document_gain)
+        seen[method] = expected[method].scaled(shown[method])
 
     def gain(curves: dict[Method, ErrorCurve]) -> float:
         """The cost of plain random queries for the error that the plan has at its cost, over that cost."""

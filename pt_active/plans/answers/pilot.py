@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import ir_measures.measures as irm
@@ -18,14 +17,13 @@ from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.replay import Method
 from pt_active.plans.answers.basis import clustered
 from pt_active.plans.answers.forecast import MIN_DOCUMENTS, SUFFICIENT_PILOT
-from pt_active.plans.answers.labelled import Contrast, Settings
+from pt_active.plans.answers.labelled import Contrast, Settings, contrasts_of
 from pt_active.plans.answers.labelled_documents import LabelledDocuments
 from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels
 from pt_active.plans.answers.labelled_queries import LabelledQueries
 from pt_active.plans.making.kept import Kept, PlanTables
 from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
-from pt_active.sampling.revealed import ranker_contrasts
 
 PRIOR_QUERIES = 2
 """The model's opinion of its own variance counts as much as so many queries of a pilot."""
@@ -74,9 +72,9 @@ class Pilot:
         return self.judged.tables.pool
 
     @property
-    def contrasts(self) -> list[np.ndarray]:
-        """float64[k] each: the only ranker, or the difference of each pair."""
-        return list(ranker_contrasts(len(self.pool.names)))
+    def contrasts(self) -> list[Contrast]:
+        """The only ranker, or the difference of each pair."""
+        return contrasts_of(len(self.pool.names))
 
     @property
     def n_queries(self) -> int:
@@ -122,7 +120,10 @@ class Pilot:
         share = sample.importance(p) / (sample.count @ sample.importance(p))
         expected = float((sample.count * share**2 * sample.left) @ (sample.of(gain) / sample.of(p) ** 2))
         kind = estimator_named(method.estimator)
-        means = [kind.estimate(sample, Controls(p, judged.pool_model @ c), judged.values @ c) for c in self.contrasts]
+        means = [
+            kind.estimate(sample, Controls(p, each.of(judged.pool_model)), each.of(judged.values))
+            for each in self.contrasts
+        ]
         return _ratio(float(np.mean([mean.standard_error**2 for mean in means])), expected)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
@@ -130,16 +131,15 @@ class Pilot:
         judged = self.judged
         if not isinstance(judged, LabelledDocuments) or judged.drawn.sample.design.drawing != drawing:
             return self._of_labels(gain)
-        variances = [each.variance for each in judged.shown_of(self.contrasts, estimator)]
+        weights = [each.weights(len(self.pool.names)) for each in self.contrasts]
+        variances = judged.variances(weights, estimator)
         return optimism(judged.pool, judged.drawn, variances, gain)
 
     def of_spread(self, expected: float, clusters: str | None) -> float:
         """The spread of queries that the labels show over the one that the model expects [theory 16]."""
-        k = len(self.pool.names)
-        pairs = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            measured = [self.judged.measured(pair, Settings()).by_query for pair in pairs]
+            measured = [self.judged.measured(pair, Settings()).by_query for pair in self.contrasts]
         found = [clustered(each, self.pool.queries, clusters) for each in measured if each is not None]
         return _ratio(float(np.mean([each.spread for each in found])), expected)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, cycle
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from pt_active.inference.replay import Method
 from pt_active.inference.stopping.bets import Stakes, excluded
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.forecast import Forecast
-from pt_active.plans.answers.labelled import Contrast
+from pt_active.plans.answers.labelled import Contrast, contrasts_of
 from pt_active.plans.answers.sequence import (
     document_contributions,
     document_stakes,
@@ -58,8 +58,8 @@ def simulated_effort(
     progress: bool,
 ) -> Effort:
     """Replay evaluations with labels from the grade model, whose variance is scaled, until each has its verdict."""
-    rng, k = np.random.default_rng(forecast.seed), len(forecast.pool.names)
-    contrasts = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
+    rng = np.random.default_rng(forecast.seed)
+    contrasts = contrasts_of(len(forecast.pool.names))
     of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)
     labels, cost = np.zeros((2, _REPLAYS))
     replays = of_units(forecast, method, cycle(contrasts), budget, level, rng)
