@@ -234,7 +234,7 @@ def test_a_census_is_exact_and_reassures(rankers, level, what, reported):
     ("zeros", "turned", "said"),
     [
         (0.0, False, "Yes, as far as these labels can tell: it is right on average."),
-        (0.1, False, "documents differ as much as it predicts, but what it expects is too low by a"),
+        (0.1, False, "documents differ as much as it predicts. What it expects is too low by a"),
         (0.0, True, "No: it predicts the opposite of"),
         (0.4, False, "than it predicts. What it expects is too low by half."),
     ],

@@ -243,27 +243,18 @@ def _check(report: Findings) -> Section:
 
 def _trusted(line: Calibration) -> str:
     """What the line through the labels says about the slope and the level of the grade model, in words."""
-    said = _of_slope(line)
-    if not line.off:
-        return said
-    if said.startswith("Yes"):
-        return f"Partly: documents differ as much as it predicts, but what it expects is {line.off}."
-    return f"{said} What it expects is {line.off}."
-
-
-def _of_slope(line: Calibration) -> str:
     low, high = line.interval
-    if not np.isfinite([low, high]).all():
-        return "These labels do not tell."
-    if low <= 0 <= high:
-        return (
-            "These labels do not show that it predicts anything." if high < 1 else "These labels are too few to tell."
-        )
-    if high < 0:
-        return "No: it predicts the opposite of what the labels show."
-    if low <= 1 <= high:
-        return "Yes, as far as these labels can tell: it is right on average."
-    return f"Partly: documents differ {'less' if high < 1 else 'more'} than it predicts."
+    if not np.isfinite([low, high]).all() or low <= 0 <= high:
+        said = "These labels do not show that it predicts anything."
+    elif high < 0:
+        said = "No: it predicts the opposite of what the labels show."
+    elif not low <= 1 <= high:
+        said = f"Partly: documents differ {'less' if high < 1 else 'more'} than it predicts."
+    elif line.off:
+        said = "Partly: documents differ as much as it predicts."
+    else:
+        said = "Yes, as far as these labels can tell: it is right on average."
+    return f"{said} What it expects is {line.off}." if line.off else said
 
 
 def _missing(report: Findings) -> list[Section]:
