@@ -83,11 +83,12 @@ def status(
     looks = look.of(plan)
     words = given_words(**asked.pair, queries=asked.queries)
     ranked = looks is None and len(plan.rankers) > 2 and asked.pair == Asked().pair
-    if measure is not None or ranked or (len(plan.rankers) == 1 and look.margin is None):
+    filled = looks is None and asked.missing is not None
+    if measure is not None or ranked or filled or (len(plan.rankers) == 1 and look.margin is None):
         content, text, _ = _at_the_end(plan, given, asked, measure)
         hint = "" if measure is not None else f"All of it on one page:\n  {_page_of(labels, *words)}"
         return _with_agreement(Answer(content, text, hint), plan, given)
-    state = plan.status(given, looks, look.margin, missing=asked.missing, **asked.fields, **asked.pair)
+    state = plan.status(given, looks, look.margin, **asked.fields, **asked.pair)
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
         page = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
@@ -96,7 +97,7 @@ def status(
         hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
     text = state.details if details and isinstance(state, Status) else str(state)
     content = state.to_dict()
-    if not (one.due or one.judged < one.drawn or (asked.missing is None and not is_whole(plan, given))):
+    if not (one.due or one.judged < one.drawn) and is_whole(plan, given):
         found, whole, short = _at_the_end(plan, given, asked)
         content |= found
         if looks is None:
@@ -182,7 +183,7 @@ def report(
     if so_far and len(plan.rankers) > 2 and None in asked.pair.values():
         raise ValueError("a report of the labels so far is about one pair: pass --first and --second")
     about = {**asked.fields, **asked.pair}
-    state: Any = plan.status(given, Look().of(plan), margin, missing=asked.missing, **about) if so_far else None
+    state: Any = plan.status(given, Look().of(plan), margin, **about) if so_far else None
     made = plan.report(out, given, missing=asked.missing or "error", slices=slice or [], status=state, **about)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 

@@ -471,10 +471,13 @@ class Plan(Kept[PlanTables]):
         clusters: str | None = None,
         first: str | None = None,
         second: str | None = None,
-        missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Status | PairStatus:
         """Tell what the labels so far show, and whether judging can stop [theory 14].
+
+        If documents have no label although later ones have, evidence and interval at any time and after each part
+        assume the worst case, so that what is proved holds whatever their labels are; the estimate ends before them.
+        At a look at the end, nothing after the first of them counts.
 
         Args:
             qrels: The labels so far, or records of judgments; may be empty.
@@ -490,12 +493,6 @@ class Plan(Kept[PlanTables]):
             clusters: A column of the topics whose equal values mark queries that belong together, as in `estimate`.
             first: The first ranker; by default, the first of two.
             second: The ranker that is subtracted from the first; by default, the second of two.
-            missing: What to do about a gap, documents without a label before others that have one. If left out,
-                evidence and interval at any time and after each part assume the worst case, so that what is proved
-                holds whatever their labels are; the estimate ends before them. ``"error"``, the default of a look at
-                the end: nothing after the first of them counts. ``"nonrelevant"``: grade 0 for those that were passed
-                over. With records, somebody skipped these or found them unjudgeable; without, all count as passed
-                over, and so does every document without a label if the plan has no order.
             records: The records that the qrels follow from, to say who passed a document over and which labels changed.
                 A document that waits for another judge by them has no label yet.
 
@@ -515,7 +512,7 @@ class Plan(Kept[PlanTables]):
         else:
             contrast = Contrast(*named_pair(self.rankers, first, second))
         looks = looks_asked(self.tables, looks)
-        question = Question(contrast, self.measure, looks, margin, confidence, missing, queries, clusters)
+        question = Question(contrast, self.measure, looks, margin, confidence, queries, clusters)
         ask = pair_status if every else plan_status
         with working("looking at the labels"):
             return ask(self.tables, qrels, question, records_given(qrels, records))
@@ -532,7 +529,6 @@ class Plan(Kept[PlanTables]):
         clusters: str | None = None,
         first: str | None = None,
         second: str | None = None,
-        missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Gate:
         """Decide whether one ranker may replace another [theory 14].
@@ -560,7 +556,7 @@ class Plan(Kept[PlanTables]):
                 f"{some(sorted(later))} came after the plan, whose labels decide no gate about it; `compare` estimates "
                 "it, and a new plan with the two rankers decides"
             )
-        question = Question(Contrast(*pair), self.measure, looks, None, confidence, missing, meant, clusters)
+        question = Question(Contrast(*pair), self.measure, looks, None, confidence, meant, clusters)
         return gate_of(self.tables, qrels, question, asked, records_given(qrels, records))
 
     def report(

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
-from pt_active.frames.qrels import checked_qrels, known_labels, label_columns, whole_labels
+from pt_active.frames.qrels import checked_qrels, known_labels, label_columns
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.queries import has_order, place_of
+from pt_active.plans.making.queries import place_of
 from pt_active.plans.making.sampled import strays_told, wanted_documents
 from pt_active.relevance.measures import check_minus_ones
 
@@ -44,64 +44,37 @@ def in_words(gaps: Iterable[Gap]) -> str:
     return named if len(listed) <= _MAX_NAMED else f"{named}, … ({how_many('document', len(listed))} in all)"
 
 
-class LabelsSoFar(NamedTuple):
-    """The labels of a plan's documents, int64[N], -1 where there is none, and what is known of them."""
-
-    label: np.ndarray  # As they count: with grade 0 for gaps if that is asked for
-    given: np.ndarray  # As they were given
-    known: dict[str, Any]  # The fields of `Status` on labels beside their values
-
-
 def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
     """int64[N], the label of each document of the pool; -1 where there is none."""
     return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
 
 
 def read_labels(
-    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None, policy: str | None = None
-) -> LabelsSoFar:
-    """Check labels or records, and find the gaps; the policy "nonrelevant" fills these."""
+    tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The labels, int64[N], -1 where there is none, and the fields of `Status` on labels beside their values."""
     labels = as_qrels(qrels, records)
     check_minus_ones(tables.measure, label_columns(labels)["label"])
     labels = checked_qrels(labels, tables.pool.max_grade)
-    given, fill = labels_so_far(tables, labels), policy == "nonrelevant"
-    rows, gaps = _gaps(tables, given, records, fill)
-    known: dict[str, Any] = {"unknown": strays_told(tables, labels, given)}
-    known |= {"filled": len(gaps)} if fill else {"blocked": gaps}
+    label = labels_so_far(tables, labels)
+    known: dict[str, Any] = {"unknown": strays_told(tables, labels, label), "blocked": _gaps(tables, label, records)}
     if records is not None:
         known |= {"due": len(waiting_of(records)), "changed": len(changed_of(records))}
-    label = given.copy()
-    label[rows] = 0 if fill else -1
-    return LabelsSoFar(label, given, known)
+    return label, known
 
 
-def filled(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None) -> pd.DataFrame:
-    """The labels with grade 0 for the gaps."""
-    label = whole_labels(tables.pool.keys, checked_qrels(qrels))
-    rows, _ = _gaps(tables, label, records, at_once=False)
-    added = tables.pool.keys.iloc[rows][["qid", "docno"]].assign(label=0)
-    return pd.concat([qrels[["qid", "docno", "label"]], added], ignore_index=True) if len(added) else qrels
-
-
-def _gaps(
-    tables: PlanTables, label: np.ndarray, records: pd.DataFrame | None, at_once: bool
-) -> tuple[np.ndarray, tuple[Gap, ...]]:
-    """The documents that were passed over, int64[g], in the order in which they come, and what is known of each.
-
-    ``at_once`` says that all documents without a label were passed over if the plan has no order.
-    """
+def _gaps(tables: PlanTables, label: np.ndarray, records: pd.DataFrame | None) -> tuple[Gap, ...]:
+    """The documents that were passed over, in the order in which they come."""
     keys, place, passed = tables.pool.keys, place_of(tables), _passed_over(records)
     lacking = wanted_documents(tables) & np.isfinite(place) & (label < 0)
     if records is not None:
         skipped = keys.set_index(["qid", "docno"]).index.isin(list(passed))
-    elif at_once and not has_order(tables):
-        skipped = np.ones(len(label), dtype=bool)
     else:
         skipped = place < place[(label >= 0) & np.isfinite(place)].max(initial=-np.inf)
     rows = np.flatnonzero(lacking & skipped)
     rows = rows[np.argsort(place[rows], kind="stable")]
     found = keys.iloc[rows][["qid", "docno"]].itertuples(index=False, name=None)
-    return rows, tuple(Gap(qid, docno, *passed.get((qid, docno), ("", NO_LABEL))) for qid, docno in found)
+    return tuple(Gap(qid, docno, *passed.get((qid, docno), ("", NO_LABEL))) for qid, docno in found)
 
 
 def _passed_over(records: pd.DataFrame | None) -> dict[tuple[str, str], tuple[str, str]]:

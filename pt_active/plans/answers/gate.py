@@ -141,7 +141,7 @@ class Gate(Printed):
     def facts(self) -> Facts:
         """Names and values, as printed."""
         gaps = {name for name, _ in self.status.gap_facts}
-        shown = {"estimate", "interval", *POPULATIONS, "judged", "filled", "unknown"} | gaps
+        shown = {"estimate", "interval", *POPULATIONS, "judged", "unknown"} | gaps
         facts = [each for each in self.status.facts() if each[0] in shown]
         since = "" if self.decided_at is None else f", after {self.decided_at:.6g}{self.status.cost_unit}"
         facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))

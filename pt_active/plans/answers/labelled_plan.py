@@ -177,20 +177,12 @@ def _unjudged(tables: PlanTables, settings: Settings) -> tuple[Point, Point]:
 
 
 def with_worst_case(result: Result, labelled: LabelledPlan, contrast: Contrast, settings: Settings) -> Result:
-    """The result, whose note says what the interval is in the worst case if labels are missing."""
+    """The result, whose note says what the interval is in the worst case if labels are missing.
+
+    These are 0, or what moves the estimate down or up most, each as if it were the only one that is missing.
+    """
     if not result.missing:
         return result
-    low, high = worst_case(labelled, contrast, settings)
-    reach = f"the interval reaches from {low:.4f} to {high:.4f}" if np.isfinite(high - low) else "there is no interval"
-    said = f"people need not skip at random: with missing labels that lower it most, or raise it most, {reach}"
-    return replace(result, basis=replace(result.basis, skipped=said))
-
-
-def worst_case(labelled: LabelledPlan, contrast: Contrast, settings: Settings) -> tuple[float, float]:
-    """The lowest and the highest end of intervals if missing labels are 0, or what moves the estimate down or up most.
-
-    Each is the grade that would do so if it were the only one that is missing.
-    """
     tables, intervals = labelled.tables, []
     missing = wanted_documents(tables) & (labelled.label < 0)
     others = np.repeat(missing[:, None], tables.pool.max_grade + 1, axis=1)
@@ -206,8 +198,10 @@ def worst_case(labelled: LabelledPlan, contrast: Contrast, settings: Settings) -
         change = lowest.changes(contrast.weights(len(tables.pool.names)), settings.estimator, others)[missing]
         for case in (lowest, filled(change.argmin(axis=1)), filled(change.argmax(axis=1))):
             intervals.append(case.result(contrast, settings).confidence_interval())
-    low, high = np.array(intervals).T
-    return float(low.min()), float(high.max())
+    low, high = np.min(intervals), np.max(intervals)
+    reach = f"the interval reaches from {low:.4f} to {high:.4f}" if np.isfinite(high - low) else "there is no interval"
+    said = f"people need not skip at random: with missing labels that lower it most, or raise it most, {reach}"
+    return replace(result, basis=replace(result.basis, skipped=said))
 
 
 def _judges(pool: Pool, label: np.ndarray, records: pd.DataFrame) -> Judges:

@@ -9,8 +9,7 @@ from itertools import product
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.frames.checks import check_known, level, positive
-from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.frames.checks import level, positive
 from pt_active.inference.drawn_documents import DrawnDocuments, foresee_variances
 from pt_active.inference.new_queries import NEW, SHARE_OF_LABELS, THESE
 from pt_active.inference.stopping.looks import (
@@ -69,8 +68,8 @@ def looks_asked(tables: PlanTables, looks: str | None) -> str | None:
 class Question:
     """What a status answers: of which ranker or pair, by which looks, margin and level, for which queries.
 
-    ``missing`` is the policy for gaps, where None assumes the worst case; ``pairs`` is how many pairs share the level,
-    and ``aimed_at`` what is to be shown if it is not which of two is better, or how good one is.
+    ``pairs`` is how many pairs share the level, and ``aimed_at`` what is to be shown if it is not which of two is
+    better, or how good one is.
     """
 
     contrast: Contrast
@@ -78,7 +77,6 @@ class Question:
     looks: str | None
     margin: float | None
     confidence: float
-    missing: str | None = None
     queries: str = THESE
     clusters: str | None = None
     pairs: int = 1
@@ -86,10 +84,6 @@ class Question:
 
     def __post_init__(self) -> None:
         level("confidence", self.confidence)
-        if self.missing is not None:
-            check_known("missing", self.missing, MISSING_POLICIES)
-        elif self.looks is None:
-            object.__setattr__(self, "missing", "error")
         if self.margin is not None:
             positive("margin", self.margin)
         if self.contrast.second is None and self.margin is None:
@@ -123,11 +117,10 @@ class Question:
 
 def growing(tables: PlanTables, label: np.ndarray, question: Question) -> UnitOrder:
     """The units of a plan as they become judged, which all its rankers and pairs share."""
-    bridged = question.missing != "error"  # Whether what comes after a gap counts
     if question.looks == ALWAYS:
-        return sequence_of(tables, label, question.measure, bridged)
+        return sequence_of(tables, label, question.measure)
     if in_parts(tables):
-        parts = PartsInOrder(tables, label, bridged)
+        parts = PartsInOrder(tables, label, bridged=question.looks is not None)
         if parts.reach:
             foresee_variances(seen_by(question.measure, tables.pool), parts.samples)
         return parts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.basis import EXACT, TOO_FEW
 from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.gaps import read_labels
-from pt_active.plans.answers.labelled import Contrast
+from pt_active.plans.answers.labelled import Contrast, contrasts_of
 from pt_active.plans.answers.looks import Question
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import states
@@ -176,11 +175,11 @@ def pair_status(
     for asked, given in (("margin", question.margin is not None), ("looks", question.looks is None)):
         if given:
             raise ValueError(f"{asked}= is for one pair: pass first= and second=")
-    labels = read_labels(tables, qrels, records, question.missing)
+    label, known = read_labels(tables, qrels, records)
     number = len(tables.pool.names)
-    several = [Contrast(*pair) for pair in combinations(range(number), 2)]
+    several = contrasts_of(number)
     questions = [replace(question, contrast=pair, pairs=len(several)) for pair in several]
     singles = [replace(question, contrast=Contrast(s), margin=_ANY) for s in range(number) if number > _FEW]
-    both = [states(tables, labels.label, each, records, labels.known) if each else [] for each in (questions, singles)]
+    both = [states(tables, label, each, records, known) if each else [] for each in (questions, singles)]
     pairs, alone = map(tuple, both)
     return PairStatus(pairs, question.confidence, alone)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.qrels import MISLEADS
 from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, MIN_LABELS, PLANNED, SECOND, WITHIN
@@ -17,7 +16,6 @@ from pt_active.plans.answers.basis import (
     HOLDS,
     LABELS_RIGHT,
     LARGE_SAMPLES,
-    NOT_RELEVANT,
     QUERIES_RANDOM,
     TOO_FEW,
     UNTOLD,
@@ -41,6 +39,9 @@ VALID = {
     PLANNED: f"after each fifth of the plan ({PLANNED})",
 }
 """Looks → when the interval is valid, in words."""
+
+_PASSED = ("passed over", "blocked by")
+"""The names of the documents that were passed over, if what comes after them counts, and if not."""
 
 ADD_QUERIES = "add queries, so that none has much of the traffic"
 """The advice where few queries have much of the traffic."""
@@ -89,8 +90,6 @@ class Status(Printed):
             have been false; None if there is none.
         unknown: The labels of the plan's queries that belong to no document of the plan, as in `Basis`.
         blocked: The documents that were passed over and have no label, the first of them first.
-        filled: How many documents that were passed over count as not relevant, as was asked for; ``worst`` has the ends
-            of the interval in the worst case of their labels, NaN if there is none.
         open: How many units are not fully judged although later ones are and count. Evidence, interval and verdict
             assume the worst case, and so hold whatever their labels are; the estimate ends before the first of them.
         due: How many documents have a label that does not count yet, since another judge is asked.
@@ -100,7 +99,7 @@ class Status(Printed):
         apart: How far their mean may lie from that of the pool's queries [theory 16]: 0 for these queries and at the
             end, and infinite if that is not known.
         refusal: Why it is not known, or why there is no interval; empty if there is one.
-        assumed: What the plan and its labels assume beside what `assumptions` says of gaps and new queries.
+        assumed: What the plan and its labels assume beside what `assumptions` says of new queries.
         beside: The state for the other queries, whose further labels are not foreseen.
     """
 
@@ -138,8 +137,6 @@ class Status(Printed):
     overturned: str | None = None
     unknown: Strays = NO_STRAYS
     blocked: tuple[Gap, ...] = ()
-    filled: int = 0
-    worst: tuple[float, float] | None = None
     open: int = 0
     due: int = 0
     changed: int = 0
@@ -175,8 +172,7 @@ class Status(Printed):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What has to be true for that, one clause each."""
-        gaps, new = (NOT_RELEVANT,) * bool(self.filled), (QUERIES_RANDOM,) * self.holds_for_new
-        return (*self.assumed, *gaps, *new)
+        return (*self.assumed, *((QUERIES_RANDOM,) if self.holds_for_new else ()))
 
     @property
     def holds_for_new(self) -> bool:
@@ -408,12 +404,7 @@ class Status(Printed):
         if np.isfinite(self.low):
             facts.append(("assumes", "; ".join(self.assumptions)))
         limits = [self.refusal, self.remark, self.caution, self.unknown.caution, self._too_early]
-        if self.open:
-            passed = f" ({in_words(self.blocked)})" if self.blocked else ""
-            limits.append(f"{self.counted(self.open)} not fully judged{passed}, so the worst case is assumed")
-        elif self.left_out:
-            limits.append(f"{how_many('label', self.left_out)} from {self.waiting} on do not count yet")
-        limits += [text for _, text in (*self._filled_facts, *self._label_facts)]
+        limits += [text for name, text in self.gap_facts if name not in _PASSED]
         if note := "; ".join(filter(None, limits)):
             facts.append(("note", note))
         return [*facts, ("next", self.advice)]
@@ -435,7 +426,6 @@ class Status(Printed):
             certain = "certain: no further label can change the verdict"
             facts.append(("evidence", certain if np.isinf(self.e_value) else evidence))
         facts += self.gap_facts
-        facts += self._filled_facts
         if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown.number:
@@ -450,24 +440,15 @@ class Status(Printed):
     @property
     def gap_facts(self) -> Facts:
         """Names and values of what is not judged although later labels are there, and of labels that changed."""
-        facts, left_out = [], how_many("label", self.left_out)
+        facts = []
         if self.open:
             what = f"{self.counted(self.open)} not fully judged"
             facts.append(("open", f"{what}: the worst case is assumed, so the interval holds whatever the labels are"))
-            where = "of what is not fully judged, or of what comes after it"
-        else:
-            where = f"from {self.waiting} on, which is not fully judged"
         if self.left_out:
-            facts.append(("left out", f"{left_out} {where}"))
+            since = "" if self.open else f" from {self.waiting} on"
+            facts.append(("left out", f"{how_many('label', self.left_out)}{since} do not count yet"))
         if self.blocked:
-            passed = in_words(self.blocked)
-            facts.append(("passed over", passed) if self.open else ("blocked", f"by {passed}"))
-        return facts + self._label_facts
-
-    @property
-    def _label_facts(self) -> Facts:
-        """Names and values of labels that do not count yet, and of those that changed."""
-        facts = []
+            facts.append((_PASSED[not self.open], in_words(self.blocked)))
         if self.due:
             counted = how_many("document", self.due, "has")
             facts.append(("waiting", f"{counted} a label that does not count yet: another judge is asked"))
@@ -475,15 +456,6 @@ class Status(Printed):
             when = f"after {'it' if self.changed == 1 else 'they'} had counted"
             facts.append(("changed", f"{how_many('label', self.changed)} changed {when}; earlier looks do not count"))
         return facts
-
-    @property
-    def _filled_facts(self) -> Facts:
-        """The name and value of what counts as not relevant although nobody judged it."""
-        if not self.filled:
-            return []
-        counted = f"{how_many('document', self.filled)} without a label counted as not relevant"
-        worst = _ends(*self.worst or (np.nan, np.nan)) or "unknown"
-        return [("filled", f"{counted}, {MISLEADS}; in the worst case the interval is {worst}")]
 
 
 def _ends(low: float, high: float) -> str:

@@ -24,20 +24,12 @@ from pt_active.inference.stopping.verdicts import (
 )
 from pt_active.plans.answers.basis import JUDGES_APART, LABELS_RIGHT, TOO_FEW, UNTOLD, assumptions_of
 from pt_active.plans.answers.forecast import foreseen, method_of
-from pt_active.plans.answers.gaps import LabelsSoFar, read_labels
-from pt_active.plans.answers.labelled_plan import (
-    Point,
-    labelled_plan,
-    plan_so_far,
-    points_so_far,
-    read_qrels,
-    worst_case,
-)
+from pt_active.plans.answers.gaps import read_labels
+from pt_active.plans.answers.labelled_plan import Point, plan_so_far, points_so_far
 from pt_active.plans.answers.looks import PartsInOrder, Question, growing
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.sequence import UnitOrder, UnitSequence
 from pt_active.plans.answers.status import Status
-from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import PlanTables
 
 _MIN_FORESEEN = 10
@@ -47,27 +39,10 @@ _MIN_FORESEEN = 10
 def plan_status(
     tables: PlanTables, qrels: pd.DataFrame, question: Question, records: pd.DataFrame | None = None
 ) -> Status:
-    """The state of a plan, and if gaps count as not relevant also the interval in the worst case of their labels."""
-    labels = read_labels(tables, qrels, records, question.missing)
-    (status,) = states(tables, labels.label, [question], records, labels.known)
-    if not (status.filled and np.isfinite(status.low)):
-        return status
-    low, high = _worst_case(tables, as_qrels(qrels, records), labels, question, records)
-    # What the answer assumes is one of the cases.
-    return replace(status, worst=(float(np.fmin(low, status.low)), float(np.fmax(high, status.high))))
-
-
-def _worst_case(
-    tables: PlanTables, qrels: pd.DataFrame, labels: LabelsSoFar, question: Question, records: pd.DataFrame | None
-) -> tuple[float, float]:
-    """The ends of the interval in the worst case of the labels that people passed over."""
-    if question.looks is not None:
-        (state,) = states(tables, labels.given, [question], records)
-        return state.low, state.high
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # The status has warned of all that is wrong with the labels.
-        labelled = labelled_plan(tables, read_qrels(tables, qrels), question.measure, "nonrelevant", records)
-        return worst_case(labelled, question.contrast, question.settings)
+    """The state of a plan for one question."""
+    label, known = read_labels(tables, qrels, records)
+    (status,) = states(tables, label, [question], records, known)
+    return status
 
 
 def states(

@@ -23,7 +23,7 @@ def plan_of(level: str, rankers: int = 2) -> Plan:
 
 
 @BOTH
-def test_a_skip_is_named_and_can_be_filled(level):
+def test_a_skip_is_named(level):
     plan = plan_of(level)
     records = judged_by_ann(plan)
     whole, skipped = plan.status(records), records.astype({"label": object})
@@ -31,19 +31,13 @@ def test_a_skip_is_named_and_can_be_filled(level):
     gap = {"qid": records.qid[7], "docno": records.docno[7], "annotator": "ann", "status": "skipped"}
     named = re.escape(f"document '{gap['docno']}' of query '{gap['qid']}' (skipped by ann)")
 
-    state, bridged = plan.status(skipped, missing="error"), plan.status(skipped)
-    assert re.search(f"blocked +by {named}", state.details)
+    state, bridged = plan.status(skipped, None), plan.status(skipped)
+    assert re.search(f"blocked by +{named}", state.details)
     assert state.to_dict()["blocked"] == bridged.to_dict()["blocked"] == [gap]
     assert state.judged < bridged.judged == whole.judged - 1 == state.drawn - 1
     assert state.left_out > 0
     assert bridged.open == 1
     assert re.search(f"passed over +{named}", bridged.details)
-
-    filled = plan.status(skipped, missing="nonrelevant")
-    as_zero = records.assign(label=records["label"].where(records.index != 7, 0))
-    assert (filled.filled, filled.blocked, filled.worst) == (1, (), (bridged.low, bridged.high))
-    assert replace(filled, filled=0, worst=None) == plan.status(as_zero)
-    assert "1 document without a label counted as not relevant, which misleads if people pass over what" in str(filled)
 
 
 def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone():
@@ -56,27 +50,6 @@ def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone():
     assert [(each.annotator, each.status) for each in blocked] == [("eve", "skipped"), ("bob, kim", "unjudgeable")]
 
 
-@pytest.mark.parametrize(("kind", "looks"), [("document", "always"), ("document", None), ("at once", None)])
-def test_a_status_and_a_gate_take_what_was_passed_over_as_not_relevant(kind, looks):
-    at_once = Plan.create(small_pool(4), None, "nDCG@3", budget=60, seed=3)
-    plan = at_once if kind == "at once" else plan_of("document")
-    labels = judged_by_ann(plan)[LABELS]
-    passed, asked = labels.index.isin([7, 20]), {"looks": looks, "queries": "these"}
-    given, zeros = labels[~passed], labels.assign(label=labels["label"].mask(passed, 0))
-    gate = plan.gate(given, 0.5, missing="nonrelevant", **asked)
-    judged = plan.gate(zeros, 0.5, **asked).to_dict()
-    assert gate.status.filled == 2
-    assert gate.to_dict() | {"filled": 0, "worst": None, "assumptions": judged["assumptions"]} == judged
-    state = plan.status(given, looks, missing="nonrelevant")
-    assert (state.filled, state.value, state.worst) == (2, plan.compare(zeros).difference, gate.status.worst)
-    if kind == "document":
-        assert state.worst is not None
-        assert len(plan.gate(given, 0.5, **asked).status.blocked) == 2
-        assert "judge what was passed over" in plan.status(given, looks).advice
-    with pytest.raises(ValueError, match="unknown missing 'some'"):
-        plan.gate(given, 0.5, missing="some", **asked)
-
-
 @pytest.mark.parametrize(
     ("design", "measure", "rankers"), [("depth", "RR", 1), ("depth", "nDCG@3", 3), ("surprises", "nDCG@3", 2)]
 )
@@ -87,8 +60,8 @@ def test_parts_count_with_every_label_that_a_gap_may_have(design, measure, ranke
     labels = ordered(plan, judged_by_ann(plan)[LABELS])
     about: dict[str, Any] = {"margin": 0.5} if rankers == 1 else {"queries": "new"}
 
-    def states(labels: pd.DataFrame, **more: Any) -> tuple[Status, ...]:
-        found = plan.status(labels, **about, **more)
+    def states(labels: pd.DataFrame) -> tuple[Status, ...]:
+        found = plan.status(labels, **about)
         return (found,) if isinstance(found, Status) else found.pairs
 
     some, gap = labels.drop(index=2), labels.loc[2]
@@ -107,9 +80,8 @@ def test_parts_count_with_every_label_that_a_gap_may_have(design, measure, ranke
     for lacking in ([0, 1, ends[0], ends[0] + 1], [2, *range(ends[0], ends[1])]):
         state = states(labels.drop(index=lacking))[0]
         assert (state.judged, state.open) == (0, 1)
-    many, strict = states(labels.drop(index=range(4)))[0], states(some, missing="error")[0]
+    many = states(labels.drop(index=range(4)))[0]
     assert (many.judged, many.left_out, len(many.blocked)) == (0, len(labels) - 4, 4)
-    assert (strict.judged, strict.left_out) == (0, len(some))
 
 
 @BOTH
@@ -126,8 +98,6 @@ def test_what_is_due_counts_as_if_it_had_no_label(level):
     assert state == plan.status(records[LABELS], records=records)
     gate, without = (plan.gate(each, 0.2, queries="these") for each in (records, rest))
     assert (gate.outcome, gate.status.low, gate.status.due) == (without.outcome, state.low, 3)
-    # Nobody passed them over, so nothing is filled in for them.
-    assert plan.status(records, missing="nonrelevant") == state
     message = r"3 documents have a label that does not count yet: .*; or look at what is judged so far"
     for missing in ("error", "nonrelevant"):
         with pytest.raises(ValueError, match=message):

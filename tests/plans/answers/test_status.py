@@ -86,23 +86,6 @@ def test_the_worst_case_of_skips_stands_beside_an_answer_that_takes_them_as_nonr
     assert low < own.low < own.high < high + 1e-4
     assert low < right.difference < high
     assert not right.basis.skipped
-    records = whole.assign(annotator="ann", status=np.where(favours, "skipped", "judged"))
-    records["label"] = records["label"].astype(object).mask(favours, None)
-    state = plan.status(records, None, missing="nonrelevant")
-    assert state.winner == "production"
-    assert state.worst == pytest.approx((low, high), abs=1e-4)
-    assert f"in the worst case the interval is [{low:.4f}, {high:.4f}]" in str(state)
-
-
-def test_the_worst_case_holds_the_answer(few, labels):
-    """Ends are searched to a part of the standard error, which differs between the two."""
-    plan = Plan.create(few, None, "DCG@10", budget=300, seed=1, level="query")
-    whole, rng = wanted(plan, labels), np.random.default_rng(1)
-    for _ in range(40):
-        state = plan.status(whole[rng.random(len(whole)) > rng.choice([0.01, 0.05, 0.3])], missing="nonrelevant")
-        if state.filled:
-            low, high = state.worst
-            assert low <= state.low < state.high <= high
 
 
 def test_equal_states_have_one_hash(few, labels):

@@ -16,7 +16,6 @@ from pt_active.inference.new_queries import THESE
 from pt_active.plans.answers.agreement import agreement_of
 from pt_active.plans.answers.contributions import Contributions, slices_of
 from pt_active.plans.answers.forecast import foreseen
-from pt_active.plans.answers.gaps import filled
 from pt_active.plans.answers.labelled import Contrast, Labelled, LabelledPlan, Settings
 from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels, with_worst_case
 from pt_active.plans.answers.looks import USUAL, Question, looks_asked
@@ -96,13 +95,9 @@ class Report(Findings):
         if isinstance(slices, str):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
         records = None if records is None else records_of_plan(plan.tables, records)
-        if status is not None and status.filled:
-            qrels = filled(plan.tables, qrels, records)
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
-        settings, labels = (
-            Settings(estimator, confidence, queries=queries, clusters=clusters),
-            read_qrels(tables, qrels),
-        )
+        settings = Settings(estimator, confidence, queries=queries, clusters=clusters)
+        labels = read_qrels(tables, qrels)
         labelled = labelled_plan(tables, labels, measure, missing, records)
         result = _result(labelled, settings, first, second)
         named, place = compared(result), labelled.names.index
