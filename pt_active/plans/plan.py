@@ -25,7 +25,14 @@ from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import THESE
 from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.certificate import Certificate, certificate_of
-from pt_active.plans.answers.forecast import Forecast, foreseen, level_chosen, level_told
+from pt_active.plans.answers.forecast import (
+    Forecast,
+    foreseen,
+    interval_caution,
+    level_chosen,
+    level_told,
+    single_rankers_caution,
+)
 from pt_active.plans.answers.gate import (
     NON_INFERIOR,
     Gate,
@@ -33,7 +40,6 @@ from pt_active.plans.answers.gate import (
     gate_of,
     population_asked,
 )
-from pt_active.plans.answers.interval_caution import interval_caution, single_rankers_caution
 from pt_active.plans.answers.labelled import Contrast, Settings
 from pt_active.plans.answers.labelled_documents import LabelledDocuments
 from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels, with_worst_case
@@ -618,7 +624,7 @@ class Plan(Kept[PlanTables]):
     def __str__(self) -> str:
         tables, pool, made = self.tables, self.tables.pool, self.tables.manifest
         counts, arguments, cut, unit = made.counts, made.arguments, made.cut, made.arguments.unit
-        names, longer, drawn = pool.names, made.extended and not cut, tables.documents
+        names, longer = pool.names, made.extended and not cut
         documents = how_many("more document" if longer else "document", counts.assessments)
         queries = how_many("query", tables.assessments["qid"].nunique())
         repeated = f"{how_many('draw', counts.draws)}, " if arguments.replace else ""
@@ -627,13 +633,9 @@ class Plan(Kept[PlanTables]):
         traffic = traffic_told(pool.queries, pool.query_weight)
         opening = f"; opening a query costs {arguments.per_query:.3g}{unit}" if arguments.per_query else ""
         rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
-        seen = np.isfinite(pool.document_cost)
-        useless = int((seen & (drawn.sample.design.inclusion == 0)).sum()) if drawn else 0
-        saved = f"{useless} of {how_many('document', int(seen.sum()))} cannot change the result"
         facts = {
             "judge": f"{documents} of {queries} ({kind})",
             "cost": f"{made.spent:.6g} of {made.pool_cost:.6g}{unit} for {whole}{traffic}{opening}",
-            "saved": useless and saved,
             "cut": cut and f"to the first {cut.to} of {cut.of} {cut.unit}, which are judged",
             "chosen": None if made.census or cut or made.extended else made.choice,
             "caution": self.caution,

@@ -127,7 +127,7 @@ class Basis:
     def facts(self, of_many: bool = False) -> Facts:
         """The sample in words, for printing."""
         where = " in the comparison with the fewest" if of_many else ""
-        facts = [("sample", _SAMPLE[self.level](self, where))]
+        facts = [("sample", self._drawn(where))]
         if self.level == "document" and not (self.census or of_many):
             model = f", model {self.error_of_model:.4f}" if self.error_of_model else ""
             parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
@@ -146,35 +146,24 @@ class Basis:
             facts.append(("unknown", self.unknown.counted))
         return facts
 
-    @property
-    def _rounds(self) -> str:
-        return "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
-
-    def _queries_in_words(self, where: str) -> str:
-        repeated = "" if self.n_draws == self.n_queries else f"{how_many('draw', self.n_draws)} of "
-        queries = how_many("query", self.n_queries)
-        sample = f"census of {queries}" if self.census else f"{repeated}{queries}, {self.n_effective:.1f} effective"
-        return f"{sample}; {how_many('judgment', self.n_judged)}"
-
-    def _documents_in_words(self, where: str) -> str:
-        drawn = f"{how_many('document', self.n_draws)} of {how_many('query', self.n_queries)}{self._rounds}"
-        judged = f"; {self.n_judged} judged" if self.n_judged < self.n_draws else ""
-        if self.census:
-            return f"{drawn}: all that matter{judged}"
-        return f"{drawn}, {self.n_effective:.1f} effective{where}{judged}"
-
-    def _pairs_in_words(self, where: str) -> str:
-        queries = how_many("query", self.n_queries)
+    def _drawn(self, where: str) -> str:
+        """How much was drawn and judged, in words."""
+        queries, judged = how_many("query", self.n_queries), how_many("judgment", self.n_judged)
+        effective = f"{self.n_effective:.1f} effective{'' if self.level == 'query' else where}"
+        rounds = "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
+        if self.level == "query":
+            draws = "" if self.n_draws == self.n_queries else f"{how_many('draw', self.n_draws)} of "
+            return f"census of {queries}; {judged}" if self.census else f"{draws}{queries}, {effective}; {judged}"
+        if self.level == "document":
+            drawn = f"{how_many('document', self.n_draws)} of {queries}{rounds}"
+            some = f"; {self.n_judged} judged" if self.n_judged < self.n_draws else ""
+            return f"{drawn}: all that matter{some}" if self.census else f"{drawn}, {effective}{some}"
         if self.census:
             return f"census of {how_many('pair', self.n_judged)} of {queries}"
         asked = self.n_judged + len(self.missing)
         draws = "" if self.n_draws == asked else f"{how_many('draw', self.n_draws)}, "
-        drawn = f"{draws}{how_many('pair', asked)} of {queries}{self._rounds}"
-        return f"{drawn}, {self.n_effective:.1f} effective{where}; {how_many('judgment', self.n_judged)}"
+        return f"{draws}{how_many('pair', asked)} of {queries}{rounds}, {effective}; {judged}"
 
-
-_SAMPLE = {"query": Basis._queries_in_words, "document": Basis._documents_in_words, "pair": Basis._pairs_in_words}
-"""Level → the method that describes the sample."""
 
 EVERYTHING = {
     "query": "every query of the pool",

@@ -1,4 +1,4 @@
-"""Which errors does the model expect, and are single documents or whole queries more precise [theory 10]?"""
+"""Which errors does the model expect, are documents or queries more precise, and is a plan large enough [theory 10]?"""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pandas as pd
 
 from pt_active.frames.checks import check_known, how_many, level, number, positive, shown, some
 from pt_active.inference.drawn_documents import expected_gain, pool_sizes
-from pt_active.inference.estimators import ESTIMATOR, estimator_named
+from pt_active.inference.estimators import ESTIMATOR, degrees_left, estimator_named
 from pt_active.inference.new_queries import ByQuery, expected_spread
 from pt_active.inference.replay import Method
 from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.inference.stopping.error_curve import ErrorCurve, ExpectedError
 from pt_active.inference.ties import settled
-from pt_active.plans.answers.basis import clustered
+from pt_active.plans.answers.basis import SAMPLED, SUFFICIENT_DEGREES, clustered
 from pt_active.plans.making.documents import document_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import LevelChoice, PlanArguments
-from pt_active.plans.making.pool import Pool, graded_pool
-from pt_active.plans.making.queries import DESIGN
+from pt_active.plans.making.pool import Pool, graded_pool, seen_by
+from pt_active.plans.making.queries import DESIGN, sample_of
 from pt_active.relevance.digits import rounded
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import EXPONENTIAL
@@ -40,6 +40,7 @@ from pt_active.sampling.designs import (
 from pt_active.sampling.drawings import (
     DOCUMENT_DRAWINGS,
     DrawingSettings,
+    can_serve_singles,
     usual_variance,
 )
 from pt_active.sampling.pools import GradedPool, Variables
@@ -293,3 +294,39 @@ def floor_notes(table: pd.DataFrame, pool: int) -> list[str]:
 def _listed(rows: pd.DataFrame) -> str:
     budgets = rows["budget"].map(amount)
     return ", ".join(dict.fromkeys(rows["level"] + " " + rows["design"] + " at " + budgets))
+
+
+def interval_caution(tables: PlanTables) -> str:
+    """The caution that an interval of the plan is to expect from the number of its draws; empty if there is none."""
+    if tables.manifest.census:
+        return ""
+    if tables.documents:
+        sample = tables.documents.sample
+        unit = SAMPLED["query" if sample.design.nested else "document"]  # Labels from the top of a query err together
+        opened = len(np.unique(tables.pool.query_of_document[sample.drawn]))
+        degrees = float(opened if sample.design.nested else sample.drawn.sum()) - 1
+    else:
+        queries, unit = sample_of(tables), SAMPLED["query"]
+        weights = queries.importance(tables.pool.query_weight)
+        degrees = float(degrees_left(queries, weights, estimator_named(ESTIMATOR).fitted))
+    if not degrees > 0:
+        return "these are too few draws for an interval; a larger budget buys more"
+    if degrees < SUFFICIENT_DEGREES:
+        few = f"the error will be estimated from few {unit}, with {degrees:.1f} degrees of freedom"
+        return f"{few}: a larger budget makes its interval more reliable"
+    return ""
+
+
+def single_rankers_caution(tables: PlanTables) -> str:
+    """The caution that single rankers may have no interval, if documents that matter to them alone are never judged."""
+    pool, design = tables.pool, tables.manifest.arguments.design
+    if tables.documents is None or len(pool.names) == 1 or tables.manifest.later_rankers:
+        return ""
+    never = tables.documents.sample.design.inclusion == 0
+    served = can_serve_singles(seen_by(tables.measure, pool).form, design)
+    if served or not (never & pool.seen(tables.measure)).any():
+        return ""
+    return (
+        "the plan is for differences: single rankers may have no intervals, because some documents that matter to them "
+        'alone are never judged; design="successive" judges them'
+    )

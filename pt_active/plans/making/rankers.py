@@ -43,13 +43,6 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
         given[pair if pair in given else turned] = float(checks.within(f"{where}: a weight", weight, 0))
     if not any(given.values()):
         raise ValueError("pairs gives every pair the weight 0, so there is nothing to design for")
-    if left := [f"{a} − {b}" for (a, b), weight in given.items() if weight == 0]:
-        warnings.warn(
-            f"{checks.how_many('pair', len(left))} of rankers {checks.agreeing('has', len(left))} weight 0: "
-            f"{checks.some(left)}; they can still be compared, as well as labels for the other pairs allow, but the "
-            "design does nothing for them",
-            stacklevel=3,
-        )
     return np.array([*given.values()])
 
 

@@ -84,9 +84,8 @@ def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure, dra
     np.testing.assert_allclose(gain([0, 1, 2], [3.0] * 3), gain([0, 1, 2]), rtol=1e-12, atol=1e-15)
 
 
-def test_a_pair_may_be_said_in_either_order_and_others_are_named():
-    with pytest.warns(UserWarning, match="1 pair of rankers has weight 0: 'candidate − third'"):
-        found = pair_weights({("candidate", "production"): 2, ("production", "third"): 0.5}, NAMES)
+def test_a_pair_may_be_said_in_either_order():
+    found = pair_weights({("candidate", "production"): 2, ("production", "third"): 0.5}, NAMES)
     assert found.tolist() == [2, 0.5, 0]
 
 
