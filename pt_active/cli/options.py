@@ -20,13 +20,12 @@ from pt_active.cli.answer import AT_THE_END, Answer
 from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
 from pt_active.frames.checks import check_known
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.frames.visible import visible
 from pt_active.inference.new_queries import THESE
 from pt_active.inference.stopping.looks import ALWAYS, PLANNED
 from pt_active.judging.files import read_labels
 from pt_active.judging.worklist import GradeNames
-from pt_active.plans.answers.gaps import labels_so_far
 from pt_active.plans.answers.looks import USUAL, looks_asked
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.sampled import wanted_documents
@@ -233,7 +232,7 @@ class LabelFiles:
 def is_whole(plan: Plan, labels: pd.DataFrame) -> bool:
     """Whether all documents of a plan that count have a label."""
     tables = plan.tables
-    known = labels_so_far(tables, checked_qrels(as_qrels(labels), tables.pool.max_grade)) >= 0
+    known = whole_labels(tables.pool.keys, checked_qrels(as_qrels(labels), tables.pool.max_grade)) >= 0
     return bool(known[wanted_documents(tables) & tables.pool.seen(tables.measure)].all())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown
-from pt_active.frames.qrels import checked_qrels, known_labels, label_columns
+from pt_active.frames.qrels import checked_qrels, known_labels, label_columns, whole_labels
 from pt_active.frames.records import JUDGED, checked_records, latest
 from pt_active.plans.making.judgments import as_qrels, changed_of, waiting_of
 from pt_active.plans.making.kept import PlanTables
@@ -44,11 +44,6 @@ def in_words(gaps: Iterable[Gap]) -> str:
     return named if len(listed) <= _MAX_NAMED else f"{named}, … ({how_many('document', len(listed))} in all)"
 
 
-def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
-    """int64[N], the label of each document of the pool; -1 where there is none."""
-    return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
-
-
 def read_labels(
     tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None
 ) -> tuple[np.ndarray, dict[str, Any]]:
@@ -56,7 +51,7 @@ def read_labels(
     labels = as_qrels(qrels, records)
     check_minus_ones(tables.measure, label_columns(labels)["label"])
     labels = checked_qrels(labels, tables.pool.max_grade)
-    label = labels_so_far(tables, labels)
+    label = (known_labels if len(labels) else whole_labels)(tables.pool.keys, labels)
     known: dict[str, Any] = {"unknown": strays_told(tables, labels, label), "blocked": _gaps(tables, label, records)}
     if records is not None:
         known |= {"due": len(waiting_of(records)), "changed": len(changed_of(records))}

@@ -211,19 +211,13 @@ class Labelled(ABC):
         if measured.by_query is None:
             return (these,)
         assert self.topics is not None
-        by_query = self.by_query(measured, settings)
+        by_query = clustered(measured.by_query, self.topics, settings.clusters)
         own, new = meant(by_query, self.topics, settings.clusters)
         both = {
             THESE: these | {"population": own},
             NEW: for_new_queries(these, by_query, measured.scale) | {"population": new},
         }
         return tuple(both[name] for name in ((NEW, THESE) if settings.queries == NEW else (THESE, NEW)))
-
-    def by_query(self, measured: Measured, settings: Settings) -> ByQuery:
-        """The estimate as a mean of estimates of each query, with the clusters that were asked for."""
-        assert measured.by_query is not None
-        assert self.topics is not None
-        return clustered(measured.by_query, self.topics, settings.clusters)
 
     @property
     def lower_is_better(self) -> bool:

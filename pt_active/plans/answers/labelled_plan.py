@@ -24,7 +24,7 @@ from pt_active.frames.strays import NO_STRAYS, Strays
 from pt_active.inference.agreement import coincidences, second_opinions
 from pt_active.inference.new_queries import NEW, THESE, ByQuery
 from pt_active.plans.answers.basis import QueriesMeant, assumptions_of, clustered, gap_to_new, meant
-from pt_active.plans.answers.labelled import Contrast, Judges, Labelled, LabelledPlan, Settings
+from pt_active.plans.answers.labelled import Contrast, Judges, LabelledPlan, Settings
 from pt_active.plans.answers.labelled_documents import LabelledDocuments, labelled_documents
 from pt_active.plans.answers.labelled_queries import LabelledQueries, labelled_queries
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -148,7 +148,7 @@ def points_so_far(
         return [_points(labelled, contrast, settings) for contrast in waiting]
 
 
-def _points(labelled: Labelled, contrast: Contrast, settings: Settings) -> tuple[Point, Point]:
+def _points(labelled: LabelledPlan, contrast: Contrast, settings: Settings) -> tuple[Point, Point]:
     """The estimate of one contrast for the queries that are meant, and for the others."""
     measured, both = labelled.measured(contrast, settings), list[Point]()
     unusable = measured.basis.caution if measured.unusable else ""
@@ -158,8 +158,10 @@ def _points(labelled: Labelled, contrast: Contrast, settings: Settings) -> tuple
         told = np.isfinite(error) and (certain or error > 0)
         point = Point(measured.value, error if told else np.nan, population, unusable=unusable)
         if population.name == NEW:
-            about = labelled.by_query(measured, settings)
-            point = replace(point, **gap_to_new(None if fields["degenerate"] else about, settings.confidence))
+            about = None
+            if measured.by_query is not None and not fields["degenerate"]:
+                about = clustered(measured.by_query, labelled.tables.pool.queries, settings.clusters)
+            point = replace(point, **gap_to_new(about, settings.confidence))
         if beyond := labelled.beyond(contrast):
             point = replace(point, standard_error=np.nan, apart=np.inf, refusal=beyond)
         both.append(point)

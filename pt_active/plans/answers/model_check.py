@@ -46,19 +46,17 @@ class ModelCheck(Printed):
     bins: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
+    def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame) -> ModelCheck:
         """Check the grade model of a plan.
 
         Args:
             plan: Of queries or of documents.
             qrels: Its labels so far, with those from before extensions.
-            missing: What to do about a document without a label: ``"error"`` or ``"nonrelevant"``.
-                The check itself leaves such a document out.
 
         Raises:
             ValueError: If the labels do not fit the plan.
         """
-        return cls.of_pilot(Pilot.of(plan, qrels, missing))
+        return cls.of_pilot(Pilot.of(plan, qrels))
 
     @classmethod
     def of_pilot(cls, pilot: Pilot, forecast: Forecast | None = None) -> ModelCheck:

@@ -118,7 +118,6 @@ class Outlook(Printed):
         plan: Kept[PlanTables],
         qrels: pd.DataFrame | None = None,
         methods: Sequence[Method] | None = None,
-        missing: str = "error",
         queries: str = THESE,
         clusters: str | None = None,
     ) -> Outlook:
@@ -130,7 +129,6 @@ class Outlook(Printed):
             methods: Ways of sampling, all without replacement. If left out: plain random queries, the plan's own way of
                 sampling in one round, and the defaults of queries and of documents. A method with the plan's design has
                 the plan's other settings too.
-            missing: What to do about a document without a label: ``"error"`` or ``"nonrelevant"``.
             queries: As in `of`.
             clusters: As in `of`.
 
@@ -142,7 +140,7 @@ class Outlook(Printed):
         if methods is None:
             own = method_of(plan.tables.manifest.arguments)
             methods = list(dict.fromkeys([YARDSTICK, own, *_default_methods(forecast)]))
-        pilot = None if qrels is None else Pilot.of(plan, qrels, missing)
+        pilot = None if qrels is None else Pilot.of(plan, qrels)
         return cls.looked(forecast, methods, pilot, queries, clusters)
 
     @classmethod

@@ -38,9 +38,9 @@ class Pilot:
     chance: np.ndarray  # float64[N], the probability that each labelled document is asked for; 0 for all others
 
     @classmethod
-    def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
+    def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame) -> Pilot:
         """Read the labels of a plan."""
-        return cls.of_labelled(labelled_plan(plan.tables, read_qrels(plan.tables, qrels), missing=missing))
+        return cls.of_labelled(labelled_plan(plan.tables, read_qrels(plan.tables, qrels)))
 
     @classmethod
     def checked(cls, given: object, digest: str, measure: irm.Measure) -> Pilot:

@@ -19,7 +19,7 @@ from pt_active.frames.qrels import (
     whole_labels,
 )
 from pt_active.frames.strays import Strays, stray_labels
-from pt_active.plans.making.documents import judged_part, with_documents
+from pt_active.plans.making.documents import expected_of, judged_part, with_documents
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import worklist
@@ -103,7 +103,7 @@ def _cut_queries(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
 
 
 def _cut_documents(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
-    """The plan of the documents that are judged without a gap; None if there are none."""
+    """The plan of the documents that are judged without a gap, with the tables of the whole; None if there are none."""
     whole = tables.documents
     assert whole is not None
     if (label[whole.sample.drawn] >= 0).all():
@@ -112,7 +112,8 @@ def _cut_documents(tables: PlanTables, label: np.ndarray) -> PlanTables | None:
         return None
     before, numbers = tables.manifest.cut, [int(each.drawn.sum()) for each in (whole.sample, sample)]
     cut = Cut("documents", before.of if before else numbers[0], numbers[1])
-    return with_documents(tables, sample, sample.design, sample.drawn, cut=cut)
+    drawn = replace(whole, sample=sample, expected=expected_of(tables, sample.design))
+    return replace(tables, documents=drawn, manifest=replace(tables.manifest, cut=cut))
 
 
 def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
@@ -136,4 +137,8 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label = known_labels(tables.pool.keys, qrels)
     strays_told(tables, qrels, label)
-    return cut_to_labels(tables, label)
+    cut = cut_to_labels(tables, label)
+    if cut is tables or cut.documents is None:
+        return cut
+    sample = cut.documents.sample
+    return with_documents(tables, sample, sample.design, sample.drawn, cut=cut.manifest.cut)
