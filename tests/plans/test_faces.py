@@ -151,7 +151,7 @@ def test_missing_labels_are_named_and_never_zeros_by_stealth(kind, made, pool):
         with pytest.raises(ValueError, match="2 sampled (documents|pairs) have no label"):
             estimate(artifact, lacking)
         found = estimate(artifact, lacking, missing="nonrelevant")
-        assert set(found.missing) == set(known.loc[gone, ["qid", "docno"]].itertuples(index=False, name=None))
+        assert set(found.basis.missing) == set(known.loc[gone, ["qid", "docno"]].itertuples(index=False, name=None))
         assert (found.basis.missing_policy, found.basis.n_judged) == ("nonrelevant", len(known) - 2)
         assert "2 labels, taken as nonrelevant, which misleads if people pass over what favours" in str(found)
         assert found.value == zero.value

@@ -183,7 +183,7 @@ def with_worst_case(result: Result, labelled: LabelledPlan, contrast: Contrast, 
 
     These are 0, or what moves the estimate down or up most, each as if it were the only one that is missing.
     """
-    if not result.missing:
+    if not result.basis.missing:
         return result
     tables, intervals = labelled.tables, []
     missing = wanted_documents(tables) & (labelled.label < 0)

@@ -191,7 +191,7 @@ class PartsInOrder(WholeSample):
 
     def named(self, document: int) -> str:
         """The part of a document in words; the document itself if parts with gaps count."""
-        return self.document(document) if self.open else super().named(document)
+        return UnitOrder.named(self, document) if self.open else super().named(document)
 
     def looks(self, question: Question) -> tuple[Looks, Looks]:
         """The looks so far and those to come.

@@ -64,19 +64,9 @@ class _Inference(Charted):
     _columns: ClassVar[tuple[str, ...]] = ("name", "value", "standard_error")
 
     @property
-    def n_draws(self) -> int:
-        """The number of draws, repeated ones counted each time."""
-        return self.basis.n_draws
-
-    @property
     def n_effective(self) -> float:
         """``(Σv)²/Σv²``, the number of equally weighted draws that would say as much [theory 5]."""
         return self.basis.n_effective
-
-    @property
-    def missing(self) -> tuple[tuple[str, str], ...]:
-        """The (qid, docno) pairs that the plan asks for and that have no label."""
-        return self.basis.missing
 
     @property
     def note(self) -> str:
@@ -91,10 +81,11 @@ class _Inference(Charted):
     @property
     def _sample_note(self) -> str:
         everything = EVERYTHING[self.basis.level]
-        if self.basis.census and self.degenerate and self.missing:
+        if self.basis.census and self.degenerate and self.basis.missing:
+            lacking = f"{everything} was judged, except for {how_many('label', len(self.basis.missing))}"
             return (
-                f"{everything} was judged, except for {how_many('label', len(self.missing))}; how far off the estimate "
-                "is without them cannot be told from the sample: no interval, no test"
+                f"{lacking}; how far off the estimate is without them cannot be told from the sample: no interval, no "
+                "test"
             )
         if self.basis.census and not self.holds_for_new:
             only = "; the interval is that of the judges' errors" if self.basis.error_of_judges else ""
@@ -239,7 +230,7 @@ class _Inference(Charted):
             row["queries"] = self.population.name
             for each in (self, self.beside):
                 row |= {} if each is None else each._named_columns
-        row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
+        row |= asdict(self.basis) | {"missing": len(self.basis.missing), "note": self.note}
         del row["assumed"]
         row |= {"unknown": self.basis.unknown.number, "guarantee": self.guarantee}
         return pd.DataFrame([row | {"assumptions": "; ".join(self.assumptions)}])

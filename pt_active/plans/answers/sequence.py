@@ -31,7 +31,7 @@ RANGE_VARIANCE = 1e-3
 """Share of its squared range that is added to the variance of each unit, so that none counts as certain."""
 
 
-class UnitOrder(ABC):
+class UnitOrder:
     """The units of a plan in the order in which they come, and how far they are judged.
 
     Attributes:
@@ -98,17 +98,13 @@ class UnitOrder(ABC):
             "everything": everything_of(self.tables),
         }
 
-    @abstractmethod
     def named(self, document: int) -> str:
-        """The unit of a document, in words."""
-
-    def document(self, document: int) -> str:
-        """A document in words."""
+        """The unit of a document, in words: the document itself unless a subclass has others."""
         pool = self.tables.pool
         return f"document {pool.docno[document]} of query {pool.qids[pool.query_of_document[document]]}"
 
 
-class UnitSequence(UnitOrder):
+class UnitSequence(UnitOrder, ABC):
     """Units of which each was drawn from those that were left. Subclasses know what they contribute."""
 
     @abstractmethod
@@ -181,9 +177,6 @@ class _Documents(UnitSequence):
         self.succession, ends = found, np.arange(len(found.order)) + 1
         drawn = cut.of if cut else int(sample.drawn.sum())
         super().__init__(tables, label, bridged, found.order, ends, np.diff(found.spent, prepend=0.0), drawn)
-
-    def named(self, document: int) -> str:
-        return self.document(document)
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
         pool, budget = self.tables.pool, float(self.tables.manifest.arguments.budget or 0)

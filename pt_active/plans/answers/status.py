@@ -218,18 +218,23 @@ class Status(Printed):
     @property
     def answer(self) -> str:
         """The state, in one sentence."""
-        new = " for new queries" if self.holds_for_new else ""
-        if self.winner is not None:
-            return f"stop: {self.winner} is better{self._evidence}{new}"
-        if self.resolved and self.second is None:
-            return f"stop: known within ±{self.margin:g}{new}"
         if self.resolved:
-            return f"stop: equivalent within ±{self.margin:g}{new}" if self.margin else "stop: exactly equal"
+            evidence = self._evidence if self.winner is not None else ""
+            return f"stop: {self._found}{evidence}{' for new queries' if self.holds_for_new else ''}"
         if self.refusal == TOO_FEW:
             return "no verdict at any time for new queries"
         if self.judged == self.drawn:
             return "this budget did not settle it"
         return "not settled yet" if self.within_reach else "this budget will not settle it"
+
+    @property
+    def _found(self) -> str:
+        """What a verdict says of the only ranker, or of the two."""
+        if self.winner is not None:
+            return f"{self.winner} is better"
+        if not self.margin:
+            return "exactly equal"
+        return f"{'known' if self.second is None else 'equivalent'} within ±{self.margin:g}"
 
     @property
     def _evidence(self) -> str:
@@ -350,11 +355,10 @@ class Status(Printed):
         if np.isnan([self.value, self.low]).all() and not self.resolved:
             return f"nothing is known of {self.what} yet"
         if self.winner is not None:
-            found = f"{self.winner} is better"
-        elif self.resolved and self.second is None:
-            found = f"{self.first} is known within ±{self.margin:g}"
+            found = self._found
         elif self.resolved:
-            found = f"{self.first} and {self.second} are {'equivalent' if self.margin else 'equal'}"
+            who = f"{self.first} is" if self.second is None else f"{self.first} and {self.second} are"
+            found = f"{who} {self._found}"
         else:
             found = f"{self.what} is not settled" if self.second is not None or self.margin else self.first
         if np.isnan([self.value, self.low]).all():

@@ -21,6 +21,7 @@ from pt_active.frames.columns import (
     numbers_in,
     query_columns,
     ranker_names,
+    refuse_rows,
     unused_weights,
     with_query_columns,
     with_string_ids,
@@ -319,13 +320,7 @@ def ranks_of(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray]:
     for s, name in enumerate(names):
         rank = numbers_in(frame, f"rank_{name}")
         wrong = ~((rank >= -1) & (rank == np.floor(rank)) & (rank < np.iinfo(np.int32).max))
-        if wrong.any():
-            z = int(np.argmax(wrong))
-            row = frame.iloc[z]
-            raise ValueError(
-                f"run {shown(name)}: rank {rank[z]:g} of document {shown(row.docno)} in query {shown(row.qid)}; "
-                "ranks are whole numbers from 0, and -1 where the ranker does not retrieve the document"
-            )
+        refuse_rows(frame, wrong, f"rank_{name}", "a whole number from 0, or -1 where the document is not retrieved")
         ranks[s] = rank
     ranks += 1
     return tuple(names), ranks

@@ -15,7 +15,6 @@ from pt_active import Plan
 from pt_active.inference import surprises
 from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic_kappa, second_opinions
 from pt_active.judging.records import qrels_of
-from pt_active.sampling import _surprise_kernels
 
 GRADES = 4
 
@@ -164,21 +163,6 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers,
             one_by_one[row, grade] = (counts * (surprises.surprises(*about, other, contrast).value - before)).sum()
     assert np.abs(one_by_one).max() > 0.001
     assert found == pytest.approx(one_by_one, abs=1e-12)
-
-
-def test_second_labels_take_as_many_passes_for_many_pairs_as_for_few(monkeypatch):
-    """At most one for each grade but its own and for as many labels as a query has, whatever is compared."""
-    passes, kernel = [], _surprise_kernels.told_by_labels
-    counted = lambda *about: (passes.append(1), kernel(*about))  # noqa: E731
-    monkeypatch.setattr(_surprise_kernels, "told_by_labels", counted)
-    plan, truth = population("nDCG@4", "abcdefg", 20, budget=60, level="document", design="surprises")
-    labels = wanted(plan, truth)
-    records, most = judged_by(labels, np.random.default_rng(3)), labels.groupby("qid").size().max()
-    plan.rank(records)
-    # The labels as they are, with three distances between classes, and before they change; five looks more.
-    assert most < len(passes) <= 4 + 2 * most
-    plan.status(records)
-    assert len(passes) <= 23 + 4 * most
 
 
 def test_the_error_of_judges_is_that_of_other_judges():

@@ -1,7 +1,6 @@
 """The state of a plan at a look at the end, extended or not, and after each part of a plan for nDCG or AP."""
 
 import math
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -11,29 +10,13 @@ from drawn_order import ordered
 from samples import by_t, wanted
 
 from pt_active import DCG, Plan, UnitCost
-from pt_active.inference import surprises
 from pt_active.inference.documents import expected_variance
 from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
 from pt_active.inference.stopping.looks import half_widths, spending_boundary
 from pt_active.plans.answers.looks import PLANNED
 from pt_active.plans.making.documents import part_of, parts_of_plan
 from pt_active.plans.making.pool import graded_pool
-from pt_active.sampling import surprises as drawing
 from pt_active.sampling.drawings import DrawingSettings
-
-
-@pytest.mark.parametrize("budget", [600, 10_000])
-def test_all_labels_and_one_look_are_the_comparison(budget: int, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=budget, seed=3, level="query")
-    judged = wanted(plan, labels)
-    found, status = plan.compare(judged), plan.status(judged, looks=None)
-    assert status.value == pytest.approx(found.difference, rel=1e-12)
-    assert (status.low, status.high) == pytest.approx(tuple(found.confidence_interval()), rel=1e-9)
-    assert status.winner == found.winner
-    assert (status.judged, status.n_judged) == (status.drawn, found.basis.n_judged)
-    if plan.manifest["census"]:
-        assert (status.low, status.high) == pytest.approx((status.value, status.value), rel=1e-9)
-
 
 # --- extended plans of documents --------------------------------------------------------------------------------------
 
@@ -207,16 +190,3 @@ def test_all_looks_together_keep_their_level(graded, labels):
         wide = half_widths(spending_boundary(np.arange(1, 6) / 5, time, 0.05), error, degrees)
         missed += bool((np.abs(value - truth) > wide).any())
     assert missed <= 0.06 * number + 3 * np.sqrt(0.06 * 0.94 * number)
-
-
-def test_rankers_and_all_their_pairs_take_one_pass_over_the_labels(monkeypatch, graded, labels):
-    columns = [each for each in graded.columns if not each.startswith("score_")]
-    four = graded[columns].assign(rank_third=graded["rank_candidate"], rank_fourth=graded["rank_production"])
-    plan = Plan.create(four, None, "nDCG@10", budget=400, level="document", design="surprises", seed=1)
-    passes = []
-    for module, name in ((drawing, "label_effects"), (surprises, "_told")):
-        compute = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *of, name=name, compute=compute: passes.append(name) or compute(*of))
-    status = plan.status(wanted(plan, labels))
-    assert (len(status.pairs), len(status.alone)) == (6, 4)
-    assert Counter(passes) == {"label_effects": 1, "_told": 5}  # the parts' chances, and the labels after each

@@ -225,7 +225,7 @@ def test_a_census_is_exact_and_reassures(rankers, level, what, reported):
     some = reported(rankers, level, 1e6, lost=4, missing="nonrelevant")
     words = words_of(some.to_html())
     assert "4 labels were missing and taken as nonrelevant." in words
-    assert all(docno in words for _, docno in some.missing)
+    assert all(docno in words for _, docno in some.result.basis.missing)
     said = "Before you trust this: every query of the pool was judged, except for 4 labels"
     assert (said in words) == (level == "query")
 

@@ -111,7 +111,7 @@ def test_log_length_cost_averages_one_a_query(cost):
         ("grade_0", [np.nan] + [0.5] * 5, "must be at least 0 and sum to 1; .* document 'a' of query '1'"),
         ("grade_0", [-0.5] + [0.5] * 5, "must be at least 0 and sum to 1"),
         ("grade_0", [0.6] + [0.5] * 5, "must be at least 0 and sum to 1"),
-        ("rank_first", [0.5, 1, 2, -1, 0, -1], "run 'first': rank 0.5"),
+        ("rank_first", [0.5, 1, 2, -1, 0, -1], "a rank_first that is a whole number from 0, .* of query '1'; got 0.5"),
         ("rank_first", [0, 0, 2, -1, 0, -1], "run 'first': query '1' has more than one document at rank 0"),
         (
             "rank_first",
@@ -121,7 +121,7 @@ def test_log_length_cost_averages_one_a_query(cost):
         ("rank_second", [-1, 2, -1, 4, 3, 2], "its lowest rank is 2 or more in every .* ranks begin at 0; subtract 2"),
         ("traffic", [-1] * 6, "traffic must be finite"),
         ("traffic", [0] * 6, "traffic is 0 for every query"),
-        ("rank_a", [0, 1, 2**31 - 1, 0, 1, 2], "ranks are whole numbers from 0"),
+        ("rank_a", [0, 1, 2**31 - 1, 0, 1, 2], "a rank_a that is a whole number from 0"),
         ("docno", ["a", "a", "c", "d", "a", "e"], "the pool: 1 duplicate row;"),
         ("grade_3", [0.0] * 6, "without a gap"),
         ("doc_cost", [1, 2, 3, 4, 5, 0.0], "costs must be positive"),

@@ -96,11 +96,6 @@ class Findings(Printed):
         """The two rankers whose difference `contributions` takes apart, first minus second; None if there is one."""
         return compared(self.result)
 
-    @property
-    def missing(self) -> tuple[tuple[str, str], ...]:
-        """The (qid, docno) pairs that the plan asks for and that have no label."""
-        return self.result.basis.missing
-
     def to_dict(self) -> dict[str, Any]:
         """Every number of the report, ready for JSON: NaN and infinite numbers become None."""
         basis, apart = self.result.basis, self.contributions
@@ -118,7 +113,7 @@ class Findings(Printed):
             "deciding_documents": apart.documents.head(MAX_DECIDING_DOCUMENTS),
             "model_check": plain(self.check.to_frame())[0] | {"bins": self.check.bins},
             "slices": self.slices,
-            "missing": {"policy": basis.missing_policy, "pairs": self.missing},
+            "missing": {"policy": basis.missing_policy, "pairs": basis.missing},
             "manifest": self.made,
         }
         plained: dict[str, Any] = plain(said)

@@ -258,8 +258,9 @@ def _trusted(line: Calibration) -> str:
 
 
 def _missing(report: Findings) -> list[Section]:
-    if not report.missing:
+    basis = report.result.basis
+    if not basis.missing:
         return []
-    said = f"{how_many('label', len(report.missing), 'was')} missing and taken as {report.result.basis.missing_policy}."
-    table = Shown.of(pd.DataFrame(report.missing, columns=["qid", "docno"]), "Documents without a label")
+    said = f"{how_many('label', len(basis.missing), 'was')} missing and taken as {basis.missing_policy}."
+    table = Shown.of(pd.DataFrame(basis.missing, columns=["qid", "docno"]), "Documents without a label")
     return [Section("What was missing", [said], tables=[table])]
