@@ -18,6 +18,7 @@ from judged_pools import GRADE_MODELS, JudgedPool
 from leagues import tabled, tasks
 
 from pt_active import Outlook, Plan, UnitCost
+from pt_active.plans.answers.pilot import Pilot
 from pt_active.studies.simulate import labelled_population, pool_of_rankers, replays
 
 MEASURES = ("DCG@10", "ERR@10")
@@ -56,7 +57,7 @@ def _foreseen(
         for seed in range(pilots):
             plan = Plan.create(frame, None, measure, cost, budget=pilot, level=level, seed=seed)
             judged = plan.assessments[["qid", "docno"]].merge(labels)
-            curves = Outlook.of(frame, None, measure, cost, chosen, pilot=(plan, judged)).curves
+            curves = Outlook.looked(model.forecast, chosen, Pilot.of(plan, judged)).curves
             for method in chosen:
                 said[method].append(curves[method].standard_error(budget) / realised[method])
         for method in chosen:

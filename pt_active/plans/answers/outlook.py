@@ -32,7 +32,6 @@ from pt_active.plans.answers.forecast import (
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.simulated_judging import simulated_effort
 from pt_active.plans.making.kept import Kept, PlanTables
-from pt_active.plans.making.manifest import digest
 from pt_active.plans.making.pool import Pool, graded_frame
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -80,12 +79,11 @@ class Outlook(Printed):
         cost: Cost | None = None,
         methods: Sequence[Method] | None = None,
         *,
-        pilot: tuple[Kept[PlanTables], pd.DataFrame] | None = None,
         seed: int = 0,
         queries: str = THESE,
         clusters: str | None = None,
     ) -> Outlook:
-        """Forecast errors from what the grade model expects, or from the labels of a pilot.
+        """Forecast errors from what the grade model expects.
 
         Args:
             pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
@@ -94,23 +92,21 @@ class Outlook(Printed):
             cost: Labelling cost.
             methods: Ways of sampling, all without replacement. If left out: plain random queries, the default design of
                 queries and the default way to draw documents.
-            pilot: A plan on the same pool and its labels so far, whose errors replace those that the model expects.
             seed: Seed of Monte Carlo, for measures that need it.
             queries: ``"these"`` for errors of the pool's own queries, ``"new"`` for queries like them [theory 16].
             clusters: A column of the topics; queries with equal values are one draw of the population.
 
         Raises:
-            ValueError: If the pool is malformed, a method is unknown or draws with replacement, the pilot has another
-                pool or measure, or new queries are asked for and the model sees no difference between queries.
+            ValueError: If the pool is malformed, a method is unknown or draws with replacement, or new queries are
+                asked for and the model sees no difference between queries.
         """
         cost = cost or UnitCost()
         frame = graded_frame(pool, topics)
         columns = grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         forecast = Forecast(Pool.from_frame(frame, parsed, cost), parsed, check_per_query(cost), seed=seed)
-        learned = None if pilot is None else Pilot.checked(pilot, digest(frame), parsed)
         methods = _default_methods(forecast) if methods is None else methods
-        return cls.looked(forecast, methods, learned, queries, clusters)
+        return cls.looked(forecast, methods, None, queries, clusters)
 
     @classmethod
     def of_plan(
@@ -125,7 +121,8 @@ class Outlook(Printed):
 
         Args:
             plan: Of queries or of documents; it need not be judged.
-            qrels: Its labels so far, which make it the pilot.
+            qrels: Its labels so far, which make it a pilot: the errors that they show replace those that the model
+                expects.
             methods: Ways of sampling, all without replacement. If left out: plain random queries, the plan's own way of
                 sampling in one round, and the defaults of queries and of documents. A method with the plan's design has
                 the plan's other settings too.

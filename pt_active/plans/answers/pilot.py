@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many, shown
+from pt_active.frames.checks import how_many
 from pt_active.inference.drawn_documents import optimism
 from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.replay import Method
@@ -41,19 +40,6 @@ class Pilot:
     def of(cls, plan: Kept[PlanTables], qrels: pd.DataFrame) -> Pilot:
         """Read the labels of a plan."""
         return cls.of_labelled(labelled_plan(plan.tables, read_qrels(plan.tables, qrels)))
-
-    @classmethod
-    def checked(cls, given: object, digest: str, measure: irm.Measure) -> Pilot:
-        """The plan and its labels that a user gave, if they are for the same pool and measure."""
-        plan: Any
-        plan, qrels = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, pd.DataFrame())
-        if not (isinstance(plan, Kept) and isinstance(plan.tables, PlanTables)):
-            raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(given)}")
-        if plan.tables.manifest.inputs["pool"] != digest:
-            raise ValueError("the pilot is a plan on another pool (its digest differs); give the pilot's own pool")
-        if plan.tables.measure != measure:
-            raise ValueError(f"the pilot was planned for {plan.tables.measure}, not for {measure}")
-        return cls.of(plan, qrels)
 
     @classmethod
     def of_labelled(cls, judged: LabelledQueries | LabelledDocuments) -> Pilot:

@@ -57,8 +57,8 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo, sharp):
     plan = Plan.create(sharp, None, DCG @ 10, budget=600, level=level)
     judged = demo.judge(plan.assessments)
     before = Outlook.of(sharp, None, DCG @ 10)
-    after = Outlook.of(sharp, None, DCG @ 10, pilot=(plan, judged))
-    method = list(after.curves)[1 if level == "query" else 2]
+    after = Outlook.of_plan(plan, judged)
+    method = list(after.curves)[1]
     assert after.optimism[method] > 1.5
     assert after.curves[method].variance(300) == pytest.approx(
         after.pilot.factor(after.optimism[method]) * before.curves[method].variance(300)
@@ -97,7 +97,6 @@ REFUSED = [
     (lambda _, of: of(cost=UnitCost(-1)), "per_query must be a finite number and not negative"),
     (lambda _, of: of(methods=[Method("passive", "snis")]), "only samples without replacement"),
     (lambda _, of: of(methods=["hedged"]), "a list of Method, got 'hedged' in it"),
-    (lambda _, of: of(pilot=(pd.DataFrame(), pd.DataFrame())), "pilot must be a plan and its labels"),
     (lambda _, of: of(queries="all"), "queries must be 'these' or 'new', got 'all'"),
     (lambda _, of: of(queries="new").until_known(0.5), 'only for queries="these"'),
     (lambda _, of: of(queries="new").budget_for(width=0.4, query_cost=-1), "query_cost must be a number from 0"),
@@ -118,20 +117,12 @@ def test_bad_arguments_are_refused(call, message, outlook, graded):
 
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
-def test_other_pools_and_measures_are_refused(demo, graded):
+def test_pools_without_a_difference_between_queries_are_refused(graded):
     one = graded[graded["qid"] == graded["qid"].iloc[0]]
     tied = graded.assign(rank_candidate=graded["rank_production"], score_candidate=graded["score_production"])
-    other = graded[graded["qid"] != graded["qid"].iloc[0]]
-    plan = Plan.create(other, None, DCG @ 10, budget=300, level="query")
-    pilot = plan, demo.judge(plan.assessments)
-    for pool, measure, about, message in (
-        (graded, DCG @ 10, {"pilot": pilot}, "a plan on another pool"),
-        (other, DCG @ 5, {"pilot": pilot}, "the pilot was planned for"),
-        (one, DCG @ 10, {"queries": "new"}, "sees no difference between queries"),
-        (tied, DCG @ 10, {"queries": "new"}, "sees no difference between queries"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            Outlook.of(pool, None, measure, **about).table()
+    for pool in (one, tied):
+        with pytest.raises(ValueError, match="sees no difference between queries"):
+            for_new(pool).table()
 
 
 def test_small_budgets_and_pilots_come_with_a_warning(outlook, graded, demo):
@@ -274,7 +265,7 @@ def test_a_pilot_corrects_the_floor_that_a_useless_model_expects(level, demo, gr
     plan = Plan.create(sure, None, DCG @ 10, budget=600, level=level, seed=1)
     census = Plan.create(sure, None, DCG @ 10, budget=1e9, level="query")
     true = census.compare(demo.judge(graded), queries="new").standard_error
-    after = for_new(sure, pilot=(plan, demo.judge(plan.assessments)))
+    after = Outlook.of_plan(plan, demo.judge(plan.assessments), queries="new")
     assert floor_of(for_new(sure)) < true / 2
     assert true / 1.6 < floor_of(after) < 1.6 * true
     assert (after.budget_for(difference=0.5)["power"] >= 0.8).all()

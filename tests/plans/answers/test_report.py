@@ -173,7 +173,7 @@ def test_a_question_is_settled_or_says_how_many_labels_are_missing(budget, seed,
         assert re.search(f"^about −.*% of candidate's {pair.relative.base:.1f}$", head.relative)
         assert next_step == "Nothing: the question is settled."
     else:
-        between = r"^With 95% confidence, \w+ − \w+ lies between −[\d.]+ and \+[\d.]+\.$"
+        between = r"^With 95% confidence, the true value of \w+ − \w+ lies between −[\d.]+ and \+[\d.]+\.$"
         assert re.search(between, head.meaning)
         assert found.ahead.advice[1:] in next_step
 

@@ -151,7 +151,7 @@ def _meaning(what: str, low: float, high: float, level: float, certain: bool) ->
         return f"Everything that counts for {what} was judged, so it is exact."
     if not np.isfinite([low, high]).all():
         return "These labels do not show how far off that is."
-    return f"With {_sure(level)}, {what} lies between {from_to(low, high).replace(' to ', ' and ')}."
+    return f"With {_sure(level)}, the true value of {what} lies between {from_to(low, high).replace(' to ', ' and ')}."
 
 
 def in_percent(change: RelativeChange | None) -> str:
