@@ -45,12 +45,10 @@ class Contributions:
     documents: pd.DataFrame
 
     @classmethod
-    def of_labelled(cls, labelled: LabelledPlan, contrast: np.ndarray, estimator: str) -> Contributions:
-        """Take an estimate of a contrast, float64[k], apart."""
-        contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
-        if contrast.shape != (k,):
-            raise ValueError(f"the contrast needs one number for each of {k} rankers, got {contrast}")
-        pool, parts = labelled.tables.pool, labelled.parts(contrast, estimator)
+    def of_labelled(cls, labelled: LabelledPlan, contrast: Contrast, estimator: str) -> Contributions:
+        """Take an estimate of a contrast apart."""
+        pool = labelled.tables.pool
+        parts = labelled.parts(contrast.weights(len(pool.names)), estimator)
         names = [name for name in ("qid", "query") if name in pool.queries.columns]
         queries = pool.queries.iloc[parts.rows][names].reset_index(drop=True).assign(**parts.columns)
         documents = pool.keys_of(np.flatnonzero(parts.use)).assign(

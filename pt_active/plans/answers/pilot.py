@@ -15,7 +15,7 @@ from pt_active.inference.drawn_documents import optimism
 from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.replay import Method
 from pt_active.plans.answers.basis import clustered
-from pt_active.plans.answers.forecast import MIN_DOCUMENTS, SUFFICIENT_PILOT
+from pt_active.plans.answers.forecast import SUFFICIENT_PILOT
 from pt_active.plans.answers.labelled import Contrast, Settings, contrasts_of
 from pt_active.plans.answers.labelled_documents import LabelledDocuments
 from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels
@@ -68,17 +68,10 @@ class Pilot:
         return len(np.unique(self.pool.query_of_document[self.chance > 0]))
 
     @property
-    def n_documents(self) -> int:
-        """The number of labels that the measure sees."""
-        return int((self.chance > 0).sum())
-
-    @property
     def notes(self) -> list[str]:
-        """What to say about few queries or labels."""
+        """What to say about few queries."""
         if self.n_queries >= SUFFICIENT_PILOT:
             return []
-        if self.n_documents < MIN_DOCUMENTS:
-            return [f"The pilot has {how_many('label', self.n_documents)}, which say next to nothing about errors."]
         return [
             f"The pilot has {how_many('query', self.n_queries)}. Below {SUFFICIENT_PILOT}, chance decides which errors "
             "it shows; expect the forecast to be off by a factor."

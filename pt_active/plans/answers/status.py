@@ -408,7 +408,7 @@ class Status(Printed):
         if np.isfinite(self.low):
             facts.append(("assumes", "; ".join(self.assumptions)))
         limits = [self.refusal, self.remark, self.caution, self.unknown.caution, self._too_early]
-        limits += [text for name, text in self.gap_facts if name not in _PASSED]
+        limits += [f"{name} {text}" if name in _PASSED else text for name, text in self.gap_facts]
         if note := "; ".join(filter(None, limits)):
             facts.append(("note", note))
         return [*facts, ("next", self.advice)]

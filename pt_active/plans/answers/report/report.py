@@ -120,7 +120,7 @@ class Report(Findings):
                 result=result,
                 budget=budget,
                 budget_note=budget_note,
-                contributions=Contributions.of_labelled(labelled, contrast.weights(len(labelled.names)), estimator),
+                contributions=Contributions.of_labelled(labelled, contrast, estimator),
                 check=ModelCheck.of_pilot(pilot, forecast),
                 slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
                 made=tables.manifest,
