@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from pt_active.cli.answer import Answer, check_new, command_line, kept_at, next_
 from pt_active.cli.audit import is_audit
 from pt_active.cli.files import texts_for
 from pt_active.cli.options import MARGIN, PLAN, REQUIRED, TEXTS, Meant, flag, word
-from pt_active.cli.project import FILE, go_on_with
+from pt_active.cli.project import FILE
 from pt_active.frames.checks import agreeing, check_known, how_many, shown, some, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, STATUSES
@@ -25,7 +24,7 @@ from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_asse
 from pt_active.judging.files import import_records, read_labels, write_worklist
 from pt_active.judging.records import write_records
 from pt_active.judging.server.campaign import Campaign
-from pt_active.judging.server.order import DOUBLE, JudgingOrder, OrderOf, texts_together
+from pt_active.judging.server.order import DOUBLE, JudgingOrder
 from pt_active.judging.server.store import DOUBLE_SHARE, Lock, Store
 from pt_active.judging.server.templates import guideline_html
 from pt_active.judging.tools.registry import TOOLS
@@ -63,7 +62,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a plan is judged; the project file continues with the longer plan after a next round."""
+    """How a plan is judged."""
 
     judges: str | None = flag("The names of the judges, separated by commas; each gets a link.", "NAMES")
     guideline: Path | None = flag("A guideline in Markdown, which judges see beside the documents.", "FILE")
@@ -74,7 +73,7 @@ class Setting:
     project: Path = FILE
 
     def site(self, plan: Plan, folder: Path, texts: pd.DataFrame | None, meant: Meant) -> Site:
-        """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page."""
+        """The pages of the plan."""
         from pt_active.judging.server.app import Site
         from pt_active.judging.server.organiser import Organiser
         from pt_active.judging.server.security import ORGANISER
@@ -91,17 +90,8 @@ class Setting:
             judges = [_JUDGE]
         for name in judges:
             store.token(name)
-        order_of: OrderOf = partial(JudgingOrder.of, double=_share(store, double))
-        longer = store.setting("folder")
-        if plan.id not in (store.setting("extended") or "").split():
-            store.set("folder", str(folder.absolute()))
-        elif longer is not None and Path(longer).is_dir():
-            texts = texts_together(plan, texts)
-            plan, folder = Plan.load(longer), Path(longer)
-        campaign = Campaign(plan, order_of(plan, texts), store, names)
-        extended = partial(go_on_with, self.project, store=store.path)
-        asked = {"margin": self.margin, **meant.fields}
-        return Site(campaign, Organiser(campaign, folder, order_of, texts, asked, extended), guideline)
+        campaign = Campaign(plan, JudgingOrder.of(plan, texts, double=_share(store, double)), store, names)
+        return Site(campaign, Organiser(campaign, {"margin": self.margin, **meant.fields}), guideline)
 
 
 def _share(store: Store, double: float | None) -> float:
@@ -166,7 +156,7 @@ def judge(
     text = f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; "
     text += f"{how_many('record', number)} {agreeing('is', number)} kept in {kept}."
     project = None if setting.project == FILE else setting.project
-    look = command_line("status", site.organiser.folder, kept, project=project)
+    look = command_line("status", folder, kept, project=project)
     hint = f"Next, see what they show, or continue judging with the same command:\n  {look}"
     return Answer({"store": str(kept), "records": number, "settled": settled, "documents": size}, text, hint)
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pt_active.cli.answer import beside, kept_at, new_path
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
 from pt_active.frames.sources import read_source
 from pt_active.frames.topics import dataset_id
@@ -180,24 +179,6 @@ class Project:
             f"nothing is judged yet: there is no {places}; let people judge with "
             f'pt-active judge, or name the file of the labels in {self.file}: labels = "FILE"'
         )
-
-
-def go_on_with(file: Path, before: Path, after: Path, store: Path) -> None:
-    """Let a project file name the plan that takes the place of its own, and the file that keeps the judgments of both.
-
-    Nothing else in the file changes; a file that is not there, or names another plan, stays as it is.
-    """
-    project = Project.read(file) if file.is_file() else None
-    if project is None or "plan" not in project.values or not project.is_plan(before):
-        return
-    values = {"plan": os.path.relpath(after, file.parent), "store": os.path.relpath(store, file.parent)}
-    lines = "".join(f"{key} = {_in_toml(value)}\n" for key, value in values.items())
-    text = file.read_text(encoding="utf-8-sig")
-    for key, line in (("store", ""), ("plan", lines)):  # the first of each stands above all tables
-        if key in project.values:
-            text = re.sub(rf"(?m)^[ \t]*{key}[ \t]*=.*\n?", line.replace("\\", r"\\"), text, count=1)
-    if tomllib.loads(text) == {**project.values, **values}:
-        write_file(file, text, replace=True)
 
 
 def _listed(value: Any) -> list[Any]:

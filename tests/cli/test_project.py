@@ -1,8 +1,8 @@
 """The project file: five commands without options, flags before it, and what init finds in the files."""
 
-import asyncio
 import shlex
 import tomllib
+from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
@@ -19,7 +19,6 @@ from small_collection import (
     data,
     exported,
     invoke,
-    label,
     qrels_lines,
     run,
     run_lines,
@@ -30,7 +29,7 @@ from pt_active.cli.app import COMMANDS as LISTED
 from pt_active.cli.options import options_of
 from pt_active.cli.project import COMMANDS, FILE, KEYS, key_of, project_text
 from pt_active.frames.trec import read_run
-from pt_active.judging.server.store import Entry
+from pt_active.judging.server.store import Entry, Store
 from pt_active.plans.plan import Plan
 
 FILES = (*RUNS, *TRAINING, "--topics", "topics.tsv", "--texts", "texts.tsv")
@@ -116,42 +115,22 @@ def test_what_weighs_unequally_is_said_from_init_to_report(folder):
     assert "add queries, so that none has much of the traffic\n" in state
 
 
-def test_after_a_next_round_all_commands_go_on_with_the_longer_plan(folder, served, monkeypatch):
-    file = folder / "mine.toml"
-    words = ("--project", file.name)
-    run("init", *RUNS, *COLD, "--budget", "20", *words)
-    write(folder / "third.run", run_lines(QUERIES, seed=3))
-    third = '# of 2026\n[runs]\nplan = "third.run"'
-    file.write_text("# mine\n" + file.read_text().replace("[runs]", third))
-    run("plan", *words)
-    before = file.read_text()
-
-    def judged_and_extended(site, where):
-        campaign = site.campaign
-        for place, each in enumerate(campaign.work.documents):
-            said = label(each.qid, int(each.docno[2:])), "ann", "judged", "2026-01-01T00:00:00Z", ""
-            campaign.store.append([Entry(f"key-{place:08}", each.qid, each.docno, *said, campaign.plan.id)])
-        campaign.go_on_with(campaign.plan, campaign.work)
-        asyncio.run(site.organiser.extend(10.0))
-
-    with monkeypatch.context() as once:
-        once.setattr("pt_active.cli.judging._serve", judged_and_extended)
-        assert "pt-active status my-plan-2 my-plan.sqlite" in run("judge", *words)
-    longer = 'plan = "my-plan-2"\nstore = "my-plan.sqlite"'
-    assert file.read_text() == before.replace('plan = "my-plan"', longer)
-    assert {each["budget"] for each in data("status", *words)["pairs"]} == {30}
-    run("judge", *words)
-    assert (len(served[0].campaign.work.documents), served[0].campaign.kept) == (30, 20)
-    assert not (folder / "my-plan-2.sqlite").exists()
-    for plan, budget, name in (("my-plan-2", 5, "longer"), ("my-plan", 4, "sibling")):
-        extended = run("plan", "--extend", plan, "--budget", budget, "--out", name)
-        assert f"pt-active judge {name} --store my-plan.sqlite\n" in extended  # with the labels so far
-    # The plan that is named and no other, unless it is that of the first round.
-    for name, documents in {"longer": 35, "sibling": 24, "my-plan-2": 30, "my-plan": 30}.items():
-        run("judge", name, "--store", "my-plan.sqlite")
-        campaign = served[-1].campaign
-        assert len(campaign.work.documents) == documents
-        assert campaign.plan.id == Plan.load(name if name != "my-plan" else "my-plan-2").id
+def test_an_extended_plan_is_judged_with_the_labels_so_far(folder, served):
+    run("init", *RUNS, *COLD, "--budget", "20")
+    run("plan")
+    run("judge")
+    first = served[0].campaign
+    entries = [
+        Entry(f"key-{place}", each.qid, each.docno, 1, "ann", "judged", "2026-01-01T00:00:00Z", "", first.plan.id)
+        for place, each in enumerate(first.work.documents)
+    ]
+    store = Store(Path("my-plan.sqlite"), first.plan.id)
+    store.append(entries)
+    store.close()
+    said = run("plan", "--extend", "my-plan", "--budget", 10, "--out", "longer")
+    assert "pt-active judge longer --store my-plan.sqlite\n" in said
+    run("judge", "longer", "--store", "my-plan.sqlite")
+    assert (len(served[1].campaign.work.documents), served[1].campaign.kept) == (30, 20)
 
 
 OWN = {"train-run": ["a.run.gz", "b.run"]}

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from threading import Thread
@@ -65,8 +64,7 @@ def site_of(
         store.token(name)
     work, names = JudgingOrder.of(plan, texts, **how), GradeNames.parsed(grade_names)
     campaign = Campaign(plan, work, store, names, clock=Clock())
-    order = partial(JudgingOrder.of, **how)
-    organiser = Organiser(campaign, folder / "plan", order, texts, {"margin": margin}, patience=600)
+    organiser = Organiser(campaign, {"margin": margin}, patience=600)
     return Site(campaign, organiser, "" if guideline is None else guideline_html(guideline))
 
 

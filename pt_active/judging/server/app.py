@@ -70,8 +70,6 @@ class Site:
             (organise, "adjudicate", self._adjudicate, "POST"),
             (organise, "pause", self._pause, "POST"),
             (organise, "renew", self._renew, "POST"),
-            (organise, "next", self._next, "GET"),
-            (organise, "next", self._extend, "POST"),
             (organise, "judgments.qrels", self._qrels, "GET"),
             (organise, "judgments.sqlite", self._copy, "GET"),
         ]
@@ -186,18 +184,6 @@ class Site:
         if name == ORGANISER:
             return RedirectResponse(f"../{token}/", 303)
         return self._page("link.html.jinja", name=name, token=token)
-
-    async def _next(self, request: Request, said: str = "", code: int = 200) -> Response:
-        return self._page("next.html.jinja", code, said=said)
-
-    async def _extend(self, request: Request) -> Response:
-        try:
-            budget = float((await _form(request)).get("budget", ""))
-            return await self._next(request, await self.organiser.extend(budget))
-        except FileExistsError:
-            return await self._next(request, "The folder of the next plan is taken. Try again.", 409)
-        except ValueError as reason:
-            return await self._next(request, f"The plan was not extended: {reason}.", 400)
 
     async def _qrels(self, request: Request) -> Response:
         try:

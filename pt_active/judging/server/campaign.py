@@ -50,18 +50,14 @@ class Campaign:
         self._last = 0.0  # the time of the latest record
         self._given: dict[Given, None] = {}  # what the store may not know yet
         self.store.set(DOUBLE_SHARE, str(self.work.double))
-        self.go_on_with(self.plan, self.work)
-
-    def go_on_with(self, plan: Plan, work: JudgingOrder) -> None:
-        """Take up the documents of a plan, or of the plan that extends it. All that is kept counts."""
-        self.plan, self.work, self.sharing, self.kept = plan, work, Sharing(work), 0
+        self.sharing, self.kept = Sharing(self.work), 0
         # Of each document: judge → the latest record. Of each judge: document → status, in order, and times of records.
-        self.said: list[dict[str, Entry]] = [{} for _ in work.documents]
+        self.said: list[dict[str, Entry]] = [{} for _ in self.work.documents]
         self.apart: set[int] = set()  # the documents on which judges disagree, and that are not settled
         self._done: dict[str, dict[int, str]] = defaultdict(dict)
         self._times: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_PACE_OF))
         for qid, docno, judge, given in self.store.given():
-            if (place := work.place.get((qid, docno))) is not None:
+            if (place := self.work.place.get((qid, docno))) is not None:
                 self.sharing.hold(place, judge, given)
         for entry in self.store.entries():
             self._last = max(self._last, _seconds(entry))

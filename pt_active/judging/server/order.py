@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -78,10 +76,6 @@ class JudgingOrder:
         return cls(documents, [block.tolist() for _, block in places.groupby("block")], double)
 
 
-OrderOf: TypeAlias = Callable[[Plan, pd.DataFrame | None], JudgingOrder]
-"""From a plan, and ``docno, text`` or None, to its documents in order."""
-
-
 def judges_of(plan: str, documents: pd.DataFrame, double: float) -> np.ndarray:
     """int64[N], by how many people each document of a plan is judged; a hash of its ids chooses those for two."""
     share = min(double, np.nextafter(1, 0))
@@ -127,9 +121,3 @@ def _about_queries(queries: pd.DataFrame) -> dict[str, dict[str, str]]:
     rows = queries.to_dict("records")
     known = [{name: str(row[name]) for name in _ABOUT_QUERIES if pd.notna(row.get(name)) and row[name]} for row in rows]
     return dict(zip(queries["qid"].map(str), known, strict=True))
-
-
-def texts_together(plan: Plan, texts: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The texts of a plan's documents and others, which go before; None if there is none."""
-    known = _texts_of(plan, texts)
-    return pd.DataFrame(known.items(), columns=["docno", "text"]) if known else None

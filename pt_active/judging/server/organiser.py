@@ -1,30 +1,25 @@
-"""What does the organiser see and decide: how far, how fast, how sure, and whether to go on?"""
+"""What does the organiser see and decide: how far, how fast, and how sure?"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from starlette.concurrency import run_in_threadpool
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
 from pt_active.judging.records import qrels_of
 from pt_active.judging.server.campaign import Campaign
-from pt_active.judging.server.order import JudgingOrder, OrderOf, texts_together
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.sharing import PATIENCE
 from pt_active.plans.answers.board import board_table
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
-from pt_active.plans.plan import Plan
 from pt_active.showing.page import Shown
 
 _REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
@@ -38,11 +33,7 @@ class Organiser:
     """The organiser's side of a campaign."""
 
     campaign: Campaign
-    folder: Path  # the folder of its plan
-    order_of: OrderOf  # puts the documents of the extended plan in order
-    texts: pd.DataFrame | None = None  # ``docno, text``, for documents that an extension adds; None if there are none
     asked: Mapping[str, Any] = field(default_factory=dict)  # what `Plan.status` is asked, such as the margin
-    extended: Callable[[Path, Path], None] = lambda before, after: None  # is told a plan's folder and the next one's
     patience: float = 0.5  # seconds for which a page waits for an estimate before it shows the one before
 
     def __post_init__(self) -> None:
@@ -51,7 +42,6 @@ class Organiser:
         self._records, self._until = -1, 0.0
         self._looking: Future[None] | None = None
         self._aside = ThreadPoolExecutor(1)
-        self._extending = asyncio.Lock()
 
     def qrels(self) -> pd.DataFrame:
         """``qid, docno, label``: the adjudicator's labels, elsewhere the majority of the judges, ties to the lower."""
@@ -102,35 +92,8 @@ class Organiser:
             found |= {"stop": status.resolved, "answer": status.answer} | _shown(status)
         except ValueError as error:
             found["answer"] = str(error)
-        if plan is campaign.plan:
-            now = campaign.clock()
-            self._estimate, self._records, self._until = found, kept, now + _REST * (now - begin)
-
-    async def extend(self, budget: float) -> str:
-        """Draw the next round, keep the longer plan beside the first, and go on with it."""
-        if self._extending.locked():
-            raise ValueError("another extension is under way")
-        async with self._extending:
-            plan, work, folder = await run_in_threadpool(self._extended, budget)
-        campaign = self.campaign
-        new = how_many("document", len(work.documents) - len(campaign.work.documents))
-        campaign.go_on_with(plan, work)
-        self.extended(self.folder, folder)
-        self.folder, self._estimate, self._records, self._until = folder, _NONE_YET, -1, 0.0
-        store = campaign.store.path.name
-        return f"The next round has {new}. On the command line, continue with {folder.name} and {store}."
-
-    def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:
-        before, store = self.campaign.plan, self.campaign.store
-        texts = texts_together(before, self.texts)
-        plan = before.extend(budget, texts=texts)
-        names = (self.folder.with_name(f"{self.folder.name}-{number}") for number in count(2))
-        folder = next(each for each in names if not each.exists())
-        plan.save(folder)
-        work = self.order_of(plan, texts)
-        store.set("extended", f"{store.setting('extended') or ''} {before.id}")
-        store.set("folder", str(folder.absolute()))
-        return plan, work, folder
+        now = campaign.clock()
+        self._estimate, self._records, self._until = found, kept, now + _REST * (now - begin)
 
 
 def _shown(status: Status | PairStatus) -> dict[str, Any]:
