@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -44,12 +43,6 @@ def asked(url: str, content: object = None) -> Any:
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)
-
-
-def decide(url: str, **fields: object) -> None:
-    """Send a form of the organiser's page."""
-    with urllib.request.urlopen(url, urllib.parse.urlencode(fields).encode(), timeout=30):
-        pass
 
 
 def judge(name: str, link: str, truth: dict[tuple[str, str], int], over: threading.Event) -> None:
@@ -114,7 +107,6 @@ def main() -> None:
         for each in judges:
             each.start()
         state = wait_until_it_can_stop(links["organiser"])
-        decide(f"{links['organiser']}pause", paused="yes")
     finally:
         over.set()
         for each in judges:

@@ -124,7 +124,7 @@ def test_labels_survive_a_lost_connection(plan: Plan, browser, tmp_path: Path) -
         assert browser.execute_script(stored) == 0
 
 
-def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pauses(
+def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline(
     plan: Plan, browser, accessible, tmp_path: Path
 ) -> None:
     guideline = tmp_path / "guideline.md"
@@ -163,11 +163,7 @@ def test_an_organiser_adjudicates_by_keys_or_clicks_beside_the_guideline_and_pau
         decided = site.campaign.store.records().tail(3)
         assert decided["annotator"].tolist() == ["adjudicator"] * 3
         assert list(zip(decided["docno"], decided["label"], strict=True)) == [(second, 2), (first, 1), (third, 2)]
-        browser.find_element(By.LINK_TEXT, "Back to the overview").click()
-        browser.find_element(By.XPATH, "//button[text()='Pause']").click()
-        until(browser, lambda: "Judging is paused" in browser.page_source)
         assert browser.execute_script("return window.ran") is None
-        assert "paused" in Page(browser, links["ann"]).text("idle")
 
 
 def test_the_organisers_page_follows_the_judges_in_place(plan: Plan, browser, tmp_path: Path) -> None:

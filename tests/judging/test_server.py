@@ -132,13 +132,13 @@ def test_only_the_right_token_opens_a_page_and_only_the_files_of_pages_are_serve
     own = tokens["ann"]
     wrong = ["x", own[:-1], f"{own}x", own.swapcase(), "%00", "\u202e", "ann"]
     gets = {"judge": ("", "work"), "organise": ("", "adjudicate", "judgments.qrels", "judgments.sqlite")}
-    posts = {"judge": ("records",), "organise": ("adjudicate", "pause")}
+    posts = {"judge": ("records",), "organise": ("adjudicate", "renew")}
     for folder, other in (("judge", tokens[ORGANISER]), ("organise", own)):
         for token in (*wrong, other):
             answers = [desk.client.get(f"/{folder}/{token}/{page}") for page in gets[folder]]
-            answers += [desk.client.post(f"/{folder}/{token}/{page}", data={"paused": "yes"}) for page in posts[folder]]
+            answers += [desk.client.post(f"/{folder}/{token}/{page}", data={"name": "ann"}) for page in posts[folder]]
             assert {answer.status_code for answer in answers} == {403}
-    assert not desk.campaign.paused
+    assert link(desk.site, "ann").split("/")[2] == own
     wrong = ("judge.html.jinja", "..%2fapp.py", "%2fetc%2fpasswd", "../app.py", "")
     assert {desk.client.get(f"/files/{name}").status_code for name in FILES} == {200}
     assert {desk.client.get(f"/files/{name}").status_code for name in wrong} == {404}
@@ -164,9 +164,9 @@ def test_posts_of_other_sites_are_refused(desk: Desk) -> None:
     fetched = [{"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site", "origin": ROOT}]
     for headers in [*({"origin": origin} for origin in origins), *fetched]:
         assert desk.send("ann", sent, **headers).status_code == 403
-        pause = f"{link(desk.site, ORGANISER)}pause"
-        assert desk.client.post(pause, data={"paused": "yes"}, headers=headers).status_code == 403
-    assert (desk.campaign.kept, desk.campaign.paused) == (0, False)
+        renew = f"{link(desk.site, ORGANISER)}renew"
+        assert desk.client.post(renew, data={"name": "ann"}, headers=headers).status_code == 403
+    assert desk.campaign.kept == 0
     assert desk.send("ann", sent, **{"content-type": "text/plain"}).status_code == 415
     fine = {"origin": ROOT, "sec-fetch-site": "same-origin"}
     assert desk.send("ann", sent, **fine).json()["kept"] == [KEY]
@@ -182,13 +182,11 @@ def test_a_process_that_locks_the_file_holds_up_nobody_who_writes_nothing(plan, 
         with closing(sqlite3.connect(site.campaign.store.path)) as other:
             other.execute("BEGIN IMMEDIATE")
             writes = [aside.submit(client.get, f"{ann}work")]
-            writes += [
-                aside.submit(client.post, f"{organiser}{page}", data={"name": "ben"}) for page in ("pause", "renew")
-            ]
+            writes.append(aside.submit(client.post, f"{organiser}renew", data={"name": "ben"}))
             answered = [client.get(page).status_code for page in reads]
             ended = [each.done() for each in writes]
-        assert (answered, ended) == ([200] * 4, [False] * 3)
-        assert [each.result().status_code for each in writes] == [200, 303, 200]
+        assert (answered, ended) == ([200] * 4, [False] * 2)
+        assert [each.result().status_code for each in writes] == [200, 200]
 
 
 def test_another_process_that_writes_is_not_called_a_full_disk(desk: Desk) -> None:
@@ -232,7 +230,7 @@ def test_a_judge_sees_no_ranker_rank_or_model_and_not_what_others_say(plan: Plan
         assert name not in page.replace("grades", "")
         assert f'"{name}' not in json.dumps(told)
     assert set(told) == {"documents", "recent", "progress"}
-    assert set(told["progress"]) == {"mine", "seconds", "settled", "all", "paused"}
+    assert set(told["progress"]) == {"mine", "seconds", "settled", "all"}
     assert {key for each in told["documents"] for key in each} == {"qid", "docno", "text", "name", "topic", "query"}
 
 
@@ -408,7 +406,7 @@ def test_the_page_says_how_far_who_and_how_fast(desk: Desk) -> None:
     assert f"0 of 120 documents are done; at the present pace, the rest takes {rest} minutes" in page
     assert "ann (skipped) waits for another judge" in page
     state = desk.get(ORGANISER, "state").json()
-    assert (state["settled"], state["all"], state["records"], state["paused"]) == (0, 120, 6, False)
+    assert (state["settled"], state["all"], state["records"]) == (0, 120, 6)
     assert [(each["name"], each["done"]) for each in state["judges"]] == [("ann", 5), ("ben", 0)]
     assert (state["estimate"]["records"], state["estimate"]["stop"]) == (6, False)
 
@@ -483,16 +481,7 @@ def test_what_nothing_can_be_proved_of_is_said(graded, tmp_path: Path) -> None:
     assert "he plan draws with replacement, so its sample has no order" in desk.page()
 
 
-def test_an_organiser_pauses_and_renews_links(desk: Desk) -> None:
-    document = desk.work("ann")[0]
-    assert desk.form("pause", paused="yes").status_code == 303
-    assert "Judging is paused" in desk.page()
-    told = desk.get("ann", "work").json()
-    assert (told["documents"], told["progress"]["paused"]) == ([], True)
-    assert desk.sent("ann", record(document, 1, key=KEY)) == ([KEY], {})
-    desk.form("pause", paused="no")
-    assert desk.work("ann")
-
+def test_a_new_link_makes_the_old_one_invalid(desk: Desk) -> None:
     old = {name: link(desk.site, name) for name in ("ann", "ben", ORGANISER)}
     page = desk.form("renew", name="ann").text
     assert f'<a href="../..{link(desk.site, "ann")}"' in page

@@ -68,7 +68,6 @@ class Site:
             (organise, "state", self._state, "GET"),
             (organise, "adjudicate", self._queue, "GET"),
             (organise, "adjudicate", self._adjudicate, "POST"),
-            (organise, "pause", self._pause, "POST"),
             (organise, "renew", self._renew, "POST"),
             (organise, "judgments.qrels", self._qrels, "GET"),
             (organise, "judgments.sqlite", self._copy, "GET"),
@@ -168,11 +167,6 @@ class Site:
         except (ValueError, Refused) as reason:
             raise HTTPException(400, f"This was not kept: {reason}.") from None
         return RedirectResponse("adjudicate", 303)
-
-    async def _pause(self, request: Request) -> Response:
-        paused = "yes" if (await _form(request)).get("paused") == "yes" else "no"
-        await run_in_threadpool(self.campaign.store.set, "paused", paused)
-        return RedirectResponse("./", 303)
 
     async def _renew(self, request: Request) -> Response:
         name = (await _form(request)).get("name", "")

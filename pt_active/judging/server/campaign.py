@@ -64,11 +64,6 @@ class Campaign:
             self._note(entry)
 
     @property
-    def paused(self) -> bool:
-        """Whether the organiser has stopped the giving out of documents; what judges send is kept either way."""
-        return self.store.setting("paused") == "yes"
-
-    @property
     def grades(self) -> list[tuple[int, str]]:
         """Each grade with its word, which is empty if it has none."""
         return self.names.listed(self.plan.tables.pool.max_grade, least_label(self.plan.measure))
@@ -76,7 +71,7 @@ class Campaign:
     async def work_for(self, judge: str) -> dict[str, Any]:
         """What a judge's page shows: the documents to judge, the judge's own last ones, and how far everything is."""
         now, documents = self.clock(), self.work.documents
-        places, new = ([], []) if self.paused else self.sharing.next_for(judge, now)
+        places, new = self.sharing.next_for(judge, now)
         for place in new:
             self._given[documents[place].qid, documents[place].docno, judge, now] = None
         recent = []
@@ -92,13 +87,12 @@ class Campaign:
         return {"documents": shown, "recent": recent, "progress": self.progress(judge)}
 
     def progress(self, judge: str) -> dict[str, Any]:
-        """How much a judge has done, how fast, how far all judges are together, and whether judging is paused."""
+        """How much a judge has done, how fast, and how far all judges are together."""
         return {
             "mine": len(self._done[judge]),
             "seconds": self.pace(judge),
             "settled": self.sharing.settled,
             "all": len(self.work.documents),
-            "paused": self.paused,
         }
 
     def pace(self, judge: str) -> float | None:

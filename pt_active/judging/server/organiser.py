@@ -67,7 +67,6 @@ class Organiser:
             "records": campaign.kept,
             "judges": judges,
             "left": _in_hours(campaign.sharing.left / pace) if pace else "",
-            "paused": campaign.paused,
             "estimate": await self.estimate(),
         }
 

@@ -179,7 +179,7 @@ class Store:
         return self._about.get(name)
 
     def set(self, name: str, value: str) -> None:
-        """Keep a value under a name, instead of an earlier one. Any thread may ask for it."""
+        """Keep a value under a name, instead of an earlier one."""
         with self._changing() as change:
             change.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (name, value, _sum((name, value))))
         self._about[name] = value

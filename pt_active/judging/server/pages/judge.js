@@ -64,7 +64,6 @@
     sending = false;
     status();
     if (again) setTimeout(send, again); else if (unsent.size) send();
-    if (!again && state.paused && queue.length) load();
   };
 
   const load = async () => {
@@ -95,8 +94,7 @@
     const here = new Set(queue.map(idOf));
     content.documents.filter((task) => !here.has(idOf(task)) && !answered.has(idOf(task))).forEach((task) => queue.push(task));
     state = content.progress;
-    if (state.paused) { queue.length = 0; looking = -1; show(); }
-    else if (!shown && looking < 0) show();
+    if (!shown && looking < 0) show();
     clearTimeout(poll);
     if (!queue.length) poll = setTimeout(load, POLL);
   };
@@ -171,8 +169,7 @@
 
   const idle = () => {
     let said = "There is nothing for you to judge right now. This page checks again by itself.";
-    if (state && state.paused) said = "The organiser has paused the judging. This page continues by itself.";
-    else if (state && state.settled >= state.all) said = "Everything is judged. Thank you!";
+    if (state && state.settled >= state.all) said = "Everything is judged. Thank you!";
     $("idle").textContent = ended || said;
     $("idle").focus();
   };
