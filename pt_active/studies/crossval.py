@@ -7,14 +7,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import data_frame, how_many, level, number, shown, some, truth_value, whole_number
+from pt_active.frames.checks import data_frame, how_many, level, number, shown, some, transformer, whole_number
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels
@@ -31,9 +30,6 @@ from pt_active.showing.printed import Printed
 # A pipeline, which is copied for each fold, or a function that returns a new one for each fold
 Learner = pt.Transformer | Callable[[], pt.Transformer]
 
-Part = tuple[pd.DataFrame, pd.DataFrame]
-"""Some queries: all their rows in the form that the learners take, and their labels, ``qid, docno, label``."""
-
 
 @dataclass(frozen=True, eq=False)
 class LearnerComparison(Printed):
@@ -48,12 +44,9 @@ class LearnerComparison(Printed):
         measure: Full name of the measure.
         folds: K.
         repeats: R, the number of random splits into folds.
-        validation: Share of the training queries used as the learners' validation set.
-        seed: Random seed of the splits.
         confidence_level: Level of the printed interval; the test has the level ``1 − confidence_level``.
         corrected: Whether error, interval and test are corrected for the overlap of the training sets. The copy
             ``dataclasses.replace(result, corrected=False)`` gives the plain paired t-test.
-        unanswered: Number of queries for which the first and the second learner returned nothing; these count 0.
         per_query: ``repeat, fold, qid, first, second, difference``, one row per query and repeat.
     """
 
@@ -62,11 +55,8 @@ class LearnerComparison(Printed):
     measure: str
     folds: int
     repeats: int
-    validation: float
-    seed: int
     confidence_level: float
     corrected: bool
-    unanswered: tuple[int, int]
     per_query: pd.DataFrame = field(repr=False)
 
     @cached_property
@@ -111,19 +101,6 @@ class LearnerComparison(Printed):
             return None
         return self.first if self.difference > 0 else self.second
 
-    @property
-    def note(self) -> str:
-        """Warnings about the interval; empty if there are none."""
-        notes = [
-            f"{name} returned nothing for {how_many('query', count)}, counted as 0"
-            for name, count in zip((self.first, self.second), self.unanswered, strict=True)
-            if count
-        ]
-        if self.degenerate:
-            same = "the difference is the same in every fold, so the folds do not show how far off it is"
-            notes.append(f"{same}: no {'test' if self.difference else 'interval'}")
-        return "; ".join(notes)
-
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """``δ̄ ± t_{RK−1} · SE`` [CV].
 
@@ -137,8 +114,10 @@ class LearnerComparison(Printed):
             ValueError: If the level lies outside (0, 1).
         """
         asked = self.confidence_level if confidence_level is None else level("confidence_level", confidence_level)
+        if self.degenerate:
+            return ConfidenceInterval(np.nan, np.nan)
         ends = interval(self.difference, self.standard_error, self.degrees_of_freedom, asked)
-        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
+        return ConfidenceInterval(*map(float, ends))
 
     @property
     def _differences(self) -> np.ndarray:
@@ -152,9 +131,11 @@ class LearnerComparison(Printed):
         times = "" if self.repeats == 1 else f"{self.repeats} × "
         kind, other = ("corrected", "plain") if self.corrected else ("plain", "corrected")
         low, high = self.confidence_interval()
-        ends = "no interval" if self.degenerate else f"[{low:.4f}, {high:.4f}]"
-        opposite, each = replace(self, corrected=not self.corrected), f"1/{self.repeats * self.folds}"
-        overlap = f"1/{self.folds - 1}"
+        ends = f"[{low:.4f}, {high:.4f}]"
+        if self.degenerate:
+            ends = "none, since the difference is the same in every fold"
+        opposite = replace(self, corrected=not self.corrected)
+        each, overlap = f"1/{self.repeats * self.folds}", f"1/{self.folds - 1}"
         if self.corrected:
             each = f"({each} + {overlap}); {overlap} = queries to test / all others"
         lines = [
@@ -167,7 +148,7 @@ class LearnerComparison(Printed):
             f"SE²         variance over folds × {each}",
             f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
         ]
-        return visible("\n  ".join(lines + ([f"note        {self.note}"] if self.note else [])))
+        return visible("\n  ".join(lines))
 
 
 def compare_learners(
@@ -187,11 +168,10 @@ def compare_learners(
     """Cross-validate two learning algorithms over queries, and test their difference [theory 8].
 
     The queries are split into K folds. For each fold, both learners are fitted on the other folds by PyTerrier's
-    ``fit(topics, qrels, None, None)`` and measured on the fold. One of the two may be a pipeline without a
-    `pt.Estimator`, which needs no training.
+    ``fit(topics, qrels, None, None)`` and measured on the fold. What has no ``fit`` needs no training.
 
     Args:
-        learners: Name → learner, two of them; the difference is first minus second. Each fold gets a copy of a
+        learners: Name → learner, two of them; the difference is first minus second. Each fold gets a deep copy of a
             pipeline. What cannot be copied, such as an open index, goes into a function without arguments: it is called
             once per fold, and must create new estimators each time.
         topics: ``qid, query``, or results with documents (and ``features``), as the pipelines need them. All rows of a
@@ -212,38 +192,36 @@ def compare_learners(
         The comparison. A query for which a learner returns nothing counts 0, with a warning.
 
     Raises:
-        ValueError: If an argument is out of range, a frame is malformed, both learners are the same object, neither
-            learns anything, a learner cannot be copied, or a function returns an estimator that it returned before.
+        ValueError: If an argument is out of range, a frame is malformed, or there are not two learners.
     """
-    measure = parse_measure(measure)
-    confidence, corrected = level("confidence", confidence), truth_value("corrected", corrected)
-    progress = truth_value("progress", progress)
+    measure, confidence = parse_measure(measure), level("confidence", confidence)
     if not 0 <= number("validation", validation) < 1:
         raise ValueError(f"validation must be at least 0 and below 1, got {shown(validation)}")
-    first, second = pair = trainees(learners)
-    data = _checked(topics, qrels)
-    measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # reject unsuitable labels before any training
-    splits = fold_numbers(len(data.qids), folds, repeats, seed)
-    tables = []
-    with bar(what="comparing learners", total=2 * repeats * folds, unit="fold", shown=progress) as done:
-        for repeat, fold_of in enumerate(splits):
-            columns = {"repeat": repeat, "fold": fold_of, "qid": data.qids}
-            for name, learner in zip(("first", "second"), pair, strict=True):
-                runs = _runs(learner, data, fold_of, validation, [seed, repeat], done)
-                columns[name] = learner.values(runs, data.qrels, measure)
+    if len(learners) != 2:
+        raise ValueError(f"learners must map two names to learners, got {shown(learners)}")
+    first, second = map(str, learners)
+    topics, qrels = _judged(topics, qrels)
+    measure_values(qrels.assign(score=0.0), qrels, measure)  # reject unsuitable labels before any training
+    qids, tables = np.sort(topics["qid"].unique().astype(object)), []
+    splits = fold_numbers(len(qids), folds, repeats, seed)
+    with bar(what="comparing learners", total=repeats * folds, unit="fold", shown=progress) as done:
+        for repeat, fold in np.ndindex(repeats, folds):
+            inside = splits[repeat] == fold
+            training, validating = _shared_out(np.flatnonzero(~inside), validation, [seed, repeat, fold])
+            columns = {"repeat": repeat, "fold": fold, "qid": qids[inside]}
+            for column, (name, learner) in zip(("first", "second"), learners.items(), strict=True):
+                parts = [_of(qids[places], topics, qrels) for places in (training, validating, inside)]
+                columns[column] = _values(learner, str(name), measure, *parts)
             tables.append(pd.DataFrame(columns))
-    for learner in pair:
-        if learner.unanswered:
-            warnings.warn(
-                f"learner {learner.name!r} returned nothing for {how_many('query', len(learner.unanswered))}, counted "
-                f"as 0: {some(sorted(learner.unanswered))}",
-                stacklevel=2,
-            )
+            done.update()
     per_query = pd.concat(tables, ignore_index=True)
+    for column, name in (("first", first), ("second", second)):
+        if len(lost := per_query["qid"][per_query[column].isna()].unique()):
+            silent = f"learner {name!r} returned nothing for {how_many('query', len(lost))}, counted as 0"
+            warnings.warn(f"{silent}: {some(lost)}", stacklevel=2)
+    per_query = per_query.fillna({"first": measure.DEFAULT, "second": measure.DEFAULT})
     per_query["difference"] = ties.difference(per_query["first"].to_numpy(), per_query["second"].to_numpy())
-    settings = (str(measure), folds, repeats, validation, seed, confidence, corrected)
-    unanswered = (len(first.unanswered), len(second.unanswered))
-    return LearnerComparison(first.name, second.name, *settings, unanswered, per_query)
+    return LearnerComparison(first, second, str(measure), folds, repeats, confidence, corrected, per_query)
 
 
 def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarray:
@@ -258,137 +236,58 @@ def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarra
     return np.array([rng.permutation(np.arange(queries) % folds) for _ in range(repeats)])
 
 
-class _Data(NamedTuple):
-    """Topics or results and qrels, sorted by id so that the order of the rows does not matter."""
-
-    qids: np.ndarray  # object[n], the queries that have qrels, sorted
-    topics: pd.DataFrame  # The rows of these queries
-    qrels: pd.DataFrame  # Their labels, ``qid, docno, label``
-
-    def of(self, chosen: np.ndarray) -> Part:
-        """The rows of some of the queries, int64[n], their places in `qids`."""
-        topics, qrels = (frame[frame["qid"].isin(self.qids[chosen])] for frame in (self.topics, self.qrels))
-        return topics.reset_index(drop=True), qrels.reset_index(drop=True)
+Part = tuple[pd.DataFrame, pd.DataFrame]
+"""Some queries: all their rows in the form that the learners take, and their labels, ``qid, docno, label``."""
 
 
-def _checked(topics: pd.DataFrame, qrels: pd.DataFrame) -> _Data:
-    """The queries of the topics that have qrels."""
-    if "qid" not in data_frame("topics", topics).columns:
-        raise ValueError(f"topics need the column qid, got {some(topics.columns, 20)}")
-    topics, qrels, order = with_string_ids(topics), checked_qrels(qrels), ["qid"]
+def _judged(topics: pd.DataFrame, qrels: pd.DataFrame) -> Part:
+    """The queries of the topics that have qrels, sorted by id so that the order of the rows does not matter."""
+    topics, qrels = with_string_ids(data_frame("topics", topics, "qid")), checked_qrels(qrels)
+    order = ["qid"]
     if "docno" in topics.columns:
         check_pairs(topics, "topics")
         order = ["qid", "docno"]
-    elif topics["qid"].duplicated().any():
-        raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
-    every = topics["qid"].unique().astype(object)
-    judged = np.isin(every, qrels["qid"].to_numpy(dtype=object))
+    judged = topics["qid"].isin(qrels["qid"])
     if not judged.any():
         raise ValueError("no query of the topics has qrels; do the qids match?")
-    if not judged.all():
-        absent = f"queries without qrels are left out, {(~judged).sum()} of {len(every)}"
-        warnings.warn(f"{absent}: {some(every[~judged])}", stacklevel=3)
-    known = np.sort(every[judged])
-    topics, qrels = topics[topics["qid"].isin(known)], qrels[qrels["qid"].isin(known)]
-    return _Data(known, topics.sort_values(order), qrels.sort_values(["qid", "docno"]))
+    if len(absent := topics["qid"][~judged].unique()):
+        left = f"queries without qrels are left out, {len(absent)} of {topics['qid'].nunique()}"
+        warnings.warn(f"{left}: {some(absent)}", stacklevel=3)
+    qrels = qrels[qrels["qid"].isin(topics["qid"])]
+    return topics[judged].sort_values(order), qrels.sort_values(["qid", "docno"])
 
 
-def _runs(
-    learner: Trainee, data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], done: Any
-) -> list[pd.DataFrame]:
-    """The run of a learner on each fold, trained on the other folds."""
-    runs = []
-    for fold in np.unique(fold_of):
-        seen, tested = np.flatnonzero(fold_of != fold), data.of(np.flatnonzero(fold_of == fold))[0]
-        # The number of queries to validate is at least 1 unless the share is 0.
-        count = max(round(validation * len(seen)), 1) if validation else 0
-        if count == len(seen):
-            raise ValueError(f"validation must leave a training query, got {validation} of {how_many('query', count)}")
-        mixed = np.random.default_rng([*seed, int(fold)]).permutation(seen)
-        training, validating = data.of(mixed[count:]), data.of(mixed[:count]) if count else None
-        runs.append(learner.run(training, validating, tested))
-        done.update()
-    return runs
+def _shared_out(queries: np.ndarray, validation: float, seed: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The queries to train on, int64[n], and those to validate on, which are at least 1 unless their share is 0."""
+    count = max(round(validation * len(queries)), 1) if validation else 0
+    if count == len(queries):
+        raise ValueError(f"validation must leave a training query, got {validation} of {how_many('query', count)}")
+    mixed = np.random.default_rng(seed).permutation(queries)
+    return mixed[count:], mixed[:count]
 
 
-@dataclass
-class Trainee:
-    """A learner in a cross-validation, and what is known of it so far."""
-
-    name: str  # Name of the learner
-    learner: Learner  # The pipeline or function given by the caller
-    unanswered: set[str] = field(default_factory=set)  # Queries for which the learner returned nothing
-    made: list[pt.Estimator] = field(default_factory=list)  # Estimators that its function returned last
-
-    def pipeline(self) -> pt.Transformer:
-        """A pipeline that has learned nothing from other folds."""
-        if isinstance(self.learner, pt.Transformer):
-            try:
-                return copy.deepcopy(self.learner)
-            except Exception as error:
-                raise ValueError(
-                    f"learner {self.name!r} cannot be copied ({error}); give a function that makes a new one"
-                ) from error
-        pipeline = self.learner()
-        if not isinstance(pipeline, pt.Transformer):
-            raise ValueError(f"learner {self.name!r} must make a pt.Transformer, got {pipeline!r}")
-        made = fitted(pipeline)
-        if any(estimator is other for estimator in made for other in self.made):
-            raise ValueError(f"the function of learner {self.name!r} must make new estimators each time")
-        self.made = made
-        return pipeline
-
-    def run(self, training: Part, validating: Part | None, tested: pd.DataFrame) -> pd.DataFrame:
-        """Train on some queries and rank for others."""
-        pipeline = self.pipeline()
-        if fitted(pipeline):
-            # Copies, for a learner may write into the frames.
-            cast(Any, pipeline).fit(
-                *(frame.copy() for frame in training),
-                *(frame.copy() for frame in validating or ()),
-                *([] if validating else [None, None]),
-            )
-        run = pipeline.transform(tested.copy())
-        columns = ["qid", "docno", "score"]
-        if missing := set(columns) - set(getattr(run, "columns", ())):
-            raise ValueError(f"learner {self.name!r} must return {columns}; it lacks {some(sorted(missing))}")
-        run = with_string_ids(run[columns])
-        run = run[run["qid"].isin(tested["qid"])]
-        return run if run.empty else ranked_run(run, self.name)
-
-    def values(self, runs: list[pd.DataFrame], qrels: pd.DataFrame, measure: irm.Measure) -> np.ndarray:
-        """The measure of each query; the measure's default (0) for queries without documents."""
-        run, qids = pd.concat(runs), qrels["qid"].unique()
-        self.unanswered.update(np.setdiff1d(qids.astype(object), run["qid"].to_numpy(dtype=object)))
-        if run.empty:
-            return np.full(len(qids), float(measure.DEFAULT))
-        return measure_values(run, qrels, measure)["value"].to_numpy()
+def _of(qids: np.ndarray, topics: pd.DataFrame, qrels: pd.DataFrame) -> Part:
+    """The rows of some queries, in new frames, since a learner may write into them."""
+    inside, labelled = (frame[frame["qid"].isin(qids)].reset_index(drop=True) for frame in (topics, qrels))
+    return inside, labelled
 
 
-def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
-    """Check two learners before any training starts."""
-    if not isinstance(learners, Mapping) or len(learners) != 2:
-        raise ValueError(f"learners must map two names to learners, got {learners!r}")
-    for name, learner in learners.items():
-        if not isinstance(learner, pt.Transformer) and not callable(learner):
-            raise ValueError(
-                f"learner {name!r} must be a pt.Transformer or a function that makes one, got {learner!r}; "
-                "pt.ltr.apply_learned_model(model) makes one of a scikit-learn model"
-            )
-    first, second = (Trainee(str(name), learner) for name, learner in learners.items())
-    if first.learner is second.learner:
-        raise ValueError(
-            f"{first.name!r} and {second.name!r} are the same object; a learner cannot be compared with itself"
-        )
-    if not fitted(first.pipeline()) and not fitted(second.pipeline()):
-        raise ValueError(
-            "neither learner has a pt.Estimator that PyTerrier would fit, so there is nothing to cross-validate; "
-            "compare rankers with pt.Experiment"
-        )
-    return first, second
+def _values(
+    learner: Learner, name: str, measure: irm.Measure, training: Part, validating: Part, tested: Part
+) -> np.ndarray:
+    """The measure of each tested query, by a learner that has learned from the training queries alone.
 
-
-def fitted(pipeline: pt.Transformer) -> list[pt.Estimator]:
-    """The estimators that PyTerrier fits: the pipeline itself, or members of a chain ``a >> b >> c``."""
-    chain = list(pipeline) if isinstance(pipeline, pt.Compose) else [pipeline]
-    return [part for part in chain if isinstance(part, pt.Estimator)]
+    It is NaN for queries for which the learner returns nothing.
+    """
+    made = copy.deepcopy(learner) if isinstance(learner, pt.Transformer) else learner()
+    pipeline = transformer(f"learner {name!r}", made, frames=False)
+    if hasattr(pipeline, "fit"):
+        pipeline.fit(*training, *(validating if len(validating[0]) else (None, None)))
+    topics, qrels = tested
+    run = data_frame(f"what learner {name!r} returns", pipeline.transform(topics), "qid", "docno", "score")
+    run = with_string_ids(run)
+    run = run.loc[run["qid"].isin(qrels["qid"]), ["qid", "docno", "score"]]
+    if run.empty:
+        return np.full(qrels["qid"].nunique(), np.nan)
+    values = measure_values(ranked_run(run, name), qrels, measure)
+    return values["value"].where(values["qid"].isin(run["qid"])).to_numpy()
