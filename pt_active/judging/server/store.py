@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -123,8 +122,6 @@ class Store:
 
     def __init__(self, path: str | Path, plan: str) -> None:
         self.path, self.plan = Path(path), plan
-        self._waiting: list[tuple[Sequence[Entry], Sequence[Given]]] = []
-        self._writes = asyncio.Lock()
         self._turn = RLock()  # of the threads that write
         self._lock = Lock(self.path)
         try:
@@ -138,10 +135,7 @@ class Store:
             raise
 
     def _open(self) -> None:
-        # Two connections, so that a commit that waits for another process holds up no question.
-        self._connection, self._reader = (
-            sqlite3.connect(self.path, timeout=_WAIT_SECONDS, check_same_thread=False) for _ in range(2)
-        )
+        self._connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = DELETE")
         # The folder is flushed too when the journal is removed, which is what commits.
         self._connection.execute("PRAGMA synchronous = EXTRA")
@@ -159,17 +153,12 @@ class Store:
                 self.set(name, value)
             elif known != value:
                 raise ValueError(f"{self.path}: expected {expected}; got {shown(known)}")
+        # What is asked for is answered from memory: a commit that waits for another process holds up nobody.
+        self._people = dict(self._connection.execute("SELECT name, token FROM people ORDER BY rowid"))
         self._kept = {entry.key: entry for entry in _entries(self._connection)}
-
-    @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
-        """The connection for this thread alone; its changes are on disk after the block, or undone if it fails."""
-        with self._turn, self._connection as connection:
-            yield connection
 
     def close(self) -> None:
         """Close the file; what was acknowledged is on disk already."""
-        self._reader.close()
         with self._turn:
             self._connection.close()
         self._lock.release()
@@ -180,7 +169,7 @@ class Store:
 
     def set(self, name: str, value: str) -> None:
         """Keep a value under a name, instead of an earlier one."""
-        with self._changing() as change:
+        with self._turn, self._connection as change:
             change.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (name, value, _sum((name, value))))
         self._about[name] = value
 
@@ -191,51 +180,43 @@ class Store:
     def renew(self, name: str) -> str:
         """A new secret for somebody's link; the old link is no longer valid. Any thread may ask for it."""
         token = secrets.token_urlsafe(18)
-        with self._changing() as change:
+        with self._turn, self._connection as change:
             change.execute(
                 "INSERT INTO people VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET token = excluded.token",
                 (name, token),
             )
+        self._people[name] = token
         return token
 
     def people(self) -> dict[str, str]:
         """Name → token of everyone who has a link."""
-        return dict(self._reader.execute("SELECT name, token FROM people ORDER BY rowid"))
+        return dict(self._people)
 
     def append(self, entries: Sequence[Entry], given: Sequence[Given] = ()) -> None:
         """Keep records, and which documents were given to whom. When this returns, the disk has what is new of them.
 
-        It may be called from another thread, but not twice at the same time.
+        Any thread may ask for it.
 
         Raises:
             sqlite3.Error: If they cannot be written, such as on a full disk, or a key is that of a record of another
                 document; then none of them is kept.
         """
-        new: dict[str, Entry] = {}
-        for entry in entries:
-            known = self._kept.get(entry.key) or new.setdefault(entry.key, entry)
-            if (known.qid, known.docno) != (entry.qid, entry.docno):
-                raise sqlite3.IntegrityError(f"the key {shown(entry.key)} is that of another document")
         insert = f"INSERT INTO records ({_RECORD}, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        with self._changing() as change:
-            change.executemany(insert, [(*row, _sum(row)) for row in map(astuple, new.values())])
-            change.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", given)
-        self._kept.update(new)
+        with self._turn:
+            new: dict[str, Entry] = {}
+            for entry in entries:
+                known = self._kept.get(entry.key) or new.setdefault(entry.key, entry)
+                if (known.qid, known.docno) != (entry.qid, entry.docno):
+                    raise sqlite3.IntegrityError(f"the key {shown(entry.key)} is that of another document")
+            with self._connection as change:
+                change.executemany(insert, [(*row, _sum(row)) for row in map(astuple, new.values())])
+                change.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", given)
+            self._kept.update(new)
 
     async def keep(self, entries: Sequence[Entry], given: Sequence[Given] = ()) -> None:
-        """Append in another thread; one flush of the disk serves all who ask while it is busy."""
-        if not entries and not given:
-            return
-        if not self._waiting:
-            self._writing = asyncio.create_task(self._write())
-        self._waiting.append((entries, given))
-        await asyncio.shield(self._writing)
-
-    async def _write(self) -> None:
-        async with self._writes:
-            entries, given = zip(*self._waiting, strict=True)
-            self._waiting = []
-            await asyncio.to_thread(self.append, [*chain(*entries)], [*chain(*given)])
+        """Append in another thread, which goes on if nobody waits for it any more."""
+        if entries or given:
+            await asyncio.shield(asyncio.to_thread(self.append, entries, given))
 
     def kept(self, key: str) -> Entry | None:
         """The record with this key; None if there is none."""
@@ -243,7 +224,7 @@ class Store:
 
     def given(self) -> list[Given]:
         """Which documents judges were given."""
-        return list(self._reader.execute("SELECT qid, docno, annotator, time FROM given ORDER BY rowid"))
+        return list(self._connection.execute("SELECT qid, docno, annotator, time FROM given ORDER BY rowid"))
 
     def entries(self) -> list[Entry]:
         """All records with their keys, in the order in which they came."""
