@@ -22,7 +22,6 @@ from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 from pt_active.showing.page import Shown
 
-_REST = 5.0  # So many times as long as it took an estimate is shown again; the server is left to the judges
 _NOW_SECONDS = 60.0  # A judge who gave a sign of life in these seconds is there now
 _NONE_YET: dict[str, Any] = {"records": 0, "stop": False, "what": "", "agreement": [], "facts": [], "board": None}
 _NONE_YET["answer"] = "the first estimate is being computed"
@@ -37,9 +36,8 @@ class Organiser:
     patience: float = 0.5  # seconds for which a page waits for an estimate before it shows the one before
 
     def __post_init__(self) -> None:
-        # What was estimated last, of how many records, and until when it is shown again.
         self._estimate: dict[str, Any] = _NONE_YET
-        self._records, self._until = -1, 0.0
+        self._records = -1  # of how many records it is
         self._looking: Future[None] | None = None
         self._aside = ThreadPoolExecutor(1)
 
@@ -72,7 +70,7 @@ class Organiser:
 
     async def estimate(self) -> dict[str, Any]:
         """What `Plan.status` and `Plan.agreement` say so far; what they said before if that takes long."""
-        if self._looking is None and self._records != self.campaign.kept and self.campaign.clock() >= self._until:
+        if self._looking is None and self._records != self.campaign.kept:
             self._looking = self._aside.submit(self._look)
         if (look := self._looking) is not None:
             await asyncio.wait([asyncio.wrap_future(look)], timeout=self.patience)
@@ -83,7 +81,7 @@ class Organiser:
 
     def _look(self) -> None:
         campaign, plan = self.campaign, self.campaign.plan
-        kept, begin, records = campaign.kept, campaign.clock(), campaign.store.records()
+        kept, records = campaign.kept, campaign.store.records()
         agreed = plan.agreement(records)
         found = _NONE_YET | {"records": kept, "agreement": agreed.facts() if agreed.twice else []}
         try:
@@ -91,8 +89,7 @@ class Organiser:
             found |= {"stop": status.resolved, "answer": status.answer} | _shown(status)
         except ValueError as error:
             found["answer"] = str(error)
-        now = campaign.clock()
-        self._estimate, self._records, self._until = found, kept, now + _REST * (now - begin)
+        self._estimate, self._records = found, kept
 
 
 def _shown(status: Status | PairStatus) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,15 +51,6 @@ def with_safe_headers(app: ASGIApp) -> ASGIApp:
 def hashed(token: str) -> bytes:
     """What is looked up in place of the secret of a link."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-
-
-def from_another_site(headers: Headers) -> bool:
-    """Whether a browser says that another site's page made it send a request."""
-    fetched = headers.get("sec-fetch-site")
-    if fetched is not None and fetched != "same-origin":
-        return True
-    origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
 
 
 async def body_of(request: Request, kind: str) -> str:

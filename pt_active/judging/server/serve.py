@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import socket
 import sys
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,20 +17,16 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pt_active.frames.visible import visible_field
 from pt_active.judging.server.security import ORGANISER
 
 HEADER_SECONDS = 10.0  # How long the headers of a request may take
 MOST_CONNECTIONS = 1000
 """Connections that may be open, at most; half of the files that the process may open, if that is less."""
 
-LOG_SECONDS = 60.0  # Time between two lines about requests that went wrong, at least
 _SECONDS_TO_END = 5  # How long requests that are under way may take when the server is stopped
 _BACKLOG = 32  # Connections that may wait until they are accepted; all of them are accepted at once
 _SWITCH_SECONDS = 0.0005
 """How long the thread that computes an estimate keeps the interpreter until the one that answers judges gets it."""
-
-_logger = logging.getLogger("uvicorn.error")
 
 
 def most_connections() -> int:
@@ -61,7 +55,7 @@ class ShortConnection(H11Protocol):
         self._wait()
         if len(self.connections) > most_connections():
             waiting = [each for each in self.connections if isinstance(each, ShortConnection) and not each._asks]
-            min(waiting, key=lambda each: (each.cycle is not None, each._since))._end("too many connections are open")
+            min(waiting, key=lambda each: (each.cycle is not None, each._since))._end()
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request."""
@@ -79,33 +73,12 @@ class ShortConnection(H11Protocol):
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        self._until = self.loop.call_later(HEADER_SECONDS, self._end, "the headers of a request did not come in time")
+        self._until = self.loop.call_later(HEADER_SECONDS, self._end)
 
-    def _end(self, why: str) -> None:
+    def _end(self) -> None:
         if not self._asks:
             self.connections.discard(self)
-            _logger.warning("%s, so a connection was closed", why)
             self.transport.abort()
-
-
-class Seldom(logging.Handler):
-    """Prints one line a minute at most, and how many it left out."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._next, self._left_out = 0.0, 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print a line, or count it."""
-        now = time.monotonic()
-        if now < self._next:
-            self._left_out += 1
-            return
-        error = record.exc_info[1] if record.exc_info else None
-        said = record.getMessage().strip() + (f": {type(error).__name__}: {error}" if error is not None else "")
-        more = f" ({self._left_out} more lines since the last one)" if self._left_out else ""
-        self._next, self._left_out = now + LOG_SECONDS, 0
-        print(f"warning: {visible_field(' '.join(said.split()))[:500]}{more}", file=sys.stderr, flush=True)
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -154,15 +127,12 @@ def server_of(application: Any) -> uvicorn.Server:
         http=ShortConnection,
         backlog=_BACKLOG,
         log_config=None,
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
     )
-    seldom = Seldom()
-    for logger in (_logger, logging.getLogger("asyncio")):
-        logger.handlers, logger.propagate = [seldom], False
     return uvicorn.Server(config)
 
 

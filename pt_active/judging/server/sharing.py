@@ -53,7 +53,7 @@ class Sharing:
 
     def sign(self, judge: str, now: float) -> None:
         """Note that a judge is there."""
-        self.seen[judge] = max(now, self.seen.get(judge, now))
+        self.seen[judge] = now
 
     def hold(self, place: int, judge: str, now: float) -> None:
         """Note that a judge was given a document."""
@@ -80,9 +80,6 @@ class Sharing:
 
     def next_for(self, judge: str, now: float, ahead: int = AHEAD) -> tuple[list[int], list[int]]:
         """The documents that a judge should judge next."""
-        if any(at > now for at in self.seen.values()):  # the clock was ahead, and was set right
-            self.seen = {name: min(at, now) for name, at in self.seen.items()}
-            self.holders = [{name: min(at, now) for name, at in each.items()} for each in self.holders]
         self.sign(judge, now)
         kept = {place for place in self._held[judge] if self._free(place, judge, now)}
         for place in self._held[judge] - kept:
@@ -105,4 +102,5 @@ class Sharing:
         if judge in self.outcome[place]:
             return False
         signs = [max(at, self.seen.get(name, 0.0)) for name, at in self.holders[place].items() if name != judge]
-        return self.wanted(place) > sum(now - sign < PATIENCE for sign in signs)
+        # A sign far ahead is one of a clock that was wrong.
+        return self.wanted(place) > sum(abs(now - sign) < PATIENCE for sign in signs)
