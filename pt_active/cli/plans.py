@@ -202,7 +202,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, project: Path | None) -
 
 def sample_queries(
     run: list[str] = flag(
-        "A ranker's files or a pattern: Parquet, CSV or TREC; pass one for each ranker.", "NAME=FILES", REQUIRED
+        "A ranker's files or a pattern: Parquet or CSV; pass one for each ranker.", "NAME=FILES", REQUIRED
     ),
     size: int = flag("The number of queries to draw.", "N", REQUIRED),
     out: Path = flag(OUT_FOLDER, "DIR", REQUIRED),

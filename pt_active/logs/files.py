@@ -16,7 +16,7 @@ import pandas as pd
 
 from pt_active.frames.checks import shown
 from pt_active.frames.visible import check_visible
-from pt_active.logs.frames import DIGITS, NO_NUMBER, SEVERAL, check_columns, check_ids
+from pt_active.logs.frames import DIGITS, WRONG, check_columns, check_ids
 
 Files: TypeAlias = "str | Path | Sequence[str | Path]"
 """A file, a pattern such as ``runs/*.parquet``, or several of these."""
@@ -75,11 +75,11 @@ class FileLog:
             known = f"SELECT CAST(qid AS VARCHAR) AS qid, {_number('traffic')} AS w"
             asked = f"SELECT DISTINCT CAST(qid AS VARCHAR) AS qid FROM ({parts})"
             joined = f"({asked}) LEFT JOIN ({known} FROM {self.table}) USING (qid)"
-            parts = f"SELECT qid, coalesce(w, {NO_NUMBER}) AS w FROM {joined}"
+            parts = f"SELECT qid, coalesce(w, {WRONG}) AS w FROM {joined}"
         digits = f"substr(md5('{self.seed}:' || qid), 1, {DIGITS})"
         # NaN is larger than all numbers.
-        right = "min(w) >= 0 AND max(w) < CAST('inf' AS DOUBLE)"
-        same = f"CASE WHEN min(w) = max(w) AND {right} THEN min(w) WHEN {right} THEN {SEVERAL} ELSE {NO_NUMBER} END"
+        right = "min(w) = max(w) AND min(w) >= 0 AND max(w) < CAST('inf' AS DOUBLE)"
+        same = f"CASE WHEN {right} THEN min(w) ELSE {WRONG} END"
         whole = f"SELECT CAST(qid AS VARCHAR) AS qid, {same} AS traffic FROM ({parts}) GROUP BY qid"
         table = f"SELECT qid, CAST('0x' || {digits} AS BIGINT) AS place, traffic FROM ({whole})"
         self.database.execute(f"CREATE TEMP TABLE queries AS {table}")
@@ -110,8 +110,8 @@ class FileLog:
 
 
 def _number(column: str) -> str:
-    """A column as numbers in SQL, `NO_NUMBER` where it holds none."""
-    return f"coalesce(TRY_CAST({column} AS DOUBLE), {NO_NUMBER})"
+    """A column as numbers in SQL, `WRONG` where it holds none."""
+    return f"coalesce(TRY_CAST({column} AS DOUBLE), {WRONG})"
 
 
 def _sql_of(files: Sequence[str | Path]) -> str:
@@ -123,19 +123,9 @@ def _sql_of(files: Sequence[str | Path]) -> str:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), each)
         found += matching
     listed = f"[{', '.join(map(_text, found))}]"
-    suffixes = set(Path(found[0]).suffixes)
-    if ".parquet" in suffixes:
+    if ".parquet" in Path(found[0]).suffixes:
         return f"read_parquet({listed}, union_by_name = true)"
-    if suffixes & {".csv", ".tsv"}:
-        return f"read_csv({listed}, header = true, all_varchar = true, union_by_name = true)"
-    how = "header = false, auto_detect = false, strict_mode = false, quote = '', escape = '', delim = '\x1f'"
-    how += ", columns = {'line': 'VARCHAR'}"
-    split = "regexp_split_to_array(trim(line, ' \t\r'), '[ \t]+')"
-    fields = f"SELECT line, {split} AS fields FROM read_csv({listed}, {how})"
-    wrong = "error('a line of a TREC run has six fields, not as here: ' || line)"
-    six = f"SELECT CASE WHEN len(fields) = 6 THEN fields ELSE {wrong} END AS fields FROM ({fields})"
-    six += " WHERE fields <> ['']"
-    return f"(SELECT fields[1] AS qid, fields[3] AS docno, fields[5] AS score FROM ({six}))"
+    return f"read_csv({listed}, header = true, all_varchar = true, union_by_name = true)"
 
 
 def _text(value: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import some
 
 DIGITS = 15  # Hexadecimal digits of a hash that make the place of a query: as many as fit into int64
-NO_NUMBER, SEVERAL = -1.0, -2.0  # What stands for the traffic of a query that has none, or several different ones
+WRONG = -1.0  # What stands for the traffic of a query whose rows do not have one number from 0 on
 
 
 def places(qids: Iterable[str], seed: int) -> np.ndarray:
@@ -57,15 +57,14 @@ class DaskLog(FrameLog):
         traffic = self.frame["qid"].notnull().astype("float64")
         if self.weight is not None:
             traffic = self.frame[self.weight].astype("float64")
-            traffic = traffic.where((traffic >= 0) & (traffic < np.inf), NO_NUMBER)
+            traffic = traffic.where((traffic >= 0) & (traffic < np.inf), WRONG)
         rows = self.frame[["qid"]].assign(w=traffic)
         found = rows.groupby("qid", dropna=False)["w"].agg(["min", "max"], split_out=self.frame.npartitions)
         found = found.reset_index().compute()
         if found["qid"].isna().any():
             raise ValueError("a row of the log has no qid")
         low, high = found["min"].to_numpy(), found["max"].to_numpy()
-        same = np.where(low == high, low, np.where(low < 0, NO_NUMBER, SEVERAL))
-        return places(found["qid"].astype(str), self.seed), same
+        return places(found["qid"].astype(str), self.seed), np.where(low == high, low, WRONG)
 
     def rows(self, drawn: np.ndarray) -> tuple[pd.DataFrame, None]:
         """``run, qid, docno, score`` of the queries at some places, int64[n]."""
@@ -98,9 +97,9 @@ class SparkLog(FrameLog):
         if self.weight is not None:
             given = functions.col(self.weight).cast("double")
             right = (given >= 0) & (given < float("inf"))
-            traffic = functions.when(right, given).otherwise(functions.lit(NO_NUMBER))
+            traffic = functions.when(right, given).otherwise(functions.lit(WRONG))
         low, high = functions.min("w"), functions.max("w")
-        same = functions.when(low == high, low).when(low < 0, NO_NUMBER).otherwise(SEVERAL)
+        same = functions.when(low == high, low).otherwise(WRONG)
         by_query = self.frame.select("qid", traffic.alias("w")).groupBy("qid").agg(same.alias("traffic"))
         found = by_query.select(self.place, "traffic").toPandas()
         if found["place"].isna().any():

@@ -14,7 +14,7 @@ import pandas as pd
 from pt_active.frames.checks import MAX_SEED, how_many, shown, whole_number
 from pt_active.frames.progress import working
 from pt_active.logs.files import FileLog, read_by_duckdb
-from pt_active.logs.frames import DIGITS, NO_NUMBER, SEVERAL, DaskLog, SparkLog, place_of
+from pt_active.logs.frames import DIGITS, WRONG, DaskLog, SparkLog, place_of
 from pt_active.sampling.chances import inclusion_probabilities
 
 Log = FileLog | DaskLog | SparkLog
@@ -56,8 +56,8 @@ def sample_queries(source: Any, n: int, *, weight: str | Path | None = None, see
     queries have most of the traffic.
 
     Args:
-        source: Ranker → a file, a pattern, or a list of these: Parquet or CSV with ``qid, docno, score``, or TREC runs,
-            read by DuckDB (extra ``logs``). Or a frame of Dask or Spark with ``run, qid, docno, score``, where ``run``
+        source: Ranker → a file, a pattern, or a list of these: Parquet or CSV with ``qid, docno, score``, read by
+            DuckDB (extra ``logs``). Or a frame of Dask or Spark with ``run, qid, docno, score``, where ``run``
             names the ranker.
         n: How many queries to draw. Those of all rankers are drawn together.
         weight: The column of the rows with the traffic of their query; or, for files, a Parquet or CSV file with
@@ -150,11 +150,10 @@ def _drawn(log: Log, n: int, seed: int) -> tuple[pd.DataFrame, int]:
 
 def _check_traffic(log: Log, place: np.ndarray, traffic: np.ndarray) -> None:
     """Raise if the traffic of a query is no number, naming the query."""
-    for fault, says in ((NO_NUMBER, "not a number from 0 on"), (SEVERAL, "not the same in all of its rows")):
-        if (wrong := traffic == fault).any():
-            rows, _ = log.rows(place[wrong][:1])
-            where = how_many("query", int(wrong.sum()))
-            raise ValueError(f"the traffic of {where} is {says}, as of query {shown(rows['qid'].iloc[0])}")
+    if (wrong := traffic == WRONG).any():
+        rows, _ = log.rows(place[wrong][:1])
+        where = f"{how_many('query', int(wrong.sum()))}, as of query {shown(rows['qid'].iloc[0])}"
+        raise ValueError(f"expected one traffic from 0 on in all rows of a query; it is another in {where}")
 
 
 def _by_ranker(rows: pd.DataFrame, names: Sequence[str] | None) -> dict[str, pd.DataFrame]:

@@ -44,8 +44,10 @@ def collection(tmp_path_factory):
     write(folder / "pt-active.toml", 'level = "query"\nseed = 1\n')
     write(folder / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
     write(folder / "queries.csv", "qid,traffic\n" + "".join(f"{qid},1\n" for qid in QUERIES))
-    runs = Runs(a=read_run(folder / "a.run.gz"), b=read_run(folder / "b.run"))
-    labelled(runs.transform(pd.DataFrame({"qid": QUERIES}))).to_parquet(folder / "pool.parquet")
+    runs = {"a": read_run(folder / "a.run.gz"), "b": read_run(folder / "b.run")}
+    for name, frame in runs.items():
+        frame.to_csv(folder / f"log-{name}.csv", index=False)
+    labelled(Runs(**runs).transform(pd.DataFrame({"qid": QUERIES}))).to_parquet(folder / "pool.parquet")
     return folder
 
 

@@ -17,6 +17,7 @@ PAST = [f"past_{i}" for i in range(25)]
 DOCUMENTS = 12
 
 RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
+LOG = ("--run", "a=log-a.csv", "--run", "b=log-b.csv")
 TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
 COLD = ("--max-grade", "2")
 MEASURED = ("--measure", "DCG@5", "--budget", "100", "--out", "plan")

@@ -12,7 +12,7 @@ import sys
 import pandas as pd
 import pytest
 import typer
-from small_collection import COLD, MEASURED, QUERIES, RUNS, complaint, data, exported, fill, invoke, run, write
+from small_collection import COLD, LOG, MEASURED, QUERIES, RUNS, complaint, data, exported, fill, invoke, run, write
 
 from pt_active import Plan
 from pt_active.cli.app import COMMANDS, app, main
@@ -41,7 +41,7 @@ ANSWERED = [
     ("export plan --out new.json --format label-studio", 0, "file format assessments texts beside"),
     ("export audit --out new.csv --format csv", 0, "file format assessments"),
     ("import csv ann.csv --plan plan --out new.jsonl", 0, "file records annotators judged"),
-    (f"sample-queries {BOTH} --weight queries.csv --size 15 --out new", 0, "out queries drawn certain rows"),
+    (f"sample-queries {' '.join(LOG)} --weight queries.csv --size 15 --out new", 0, "out queries drawn certain rows"),
     # Options of every command stand anywhere.
     ("--project pt-active.toml status plan part.csv --grade-names a,b,c", 0, "measure low high"),
 ]
@@ -116,7 +116,7 @@ def test_from_a_log_to_a_verdict(files):
     pytest.importorskip("duckdb")
     lines = "".join(f'{qid},{1 + place % 3},"what, is {qid}"\n' for place, qid in enumerate(QUERIES))
     write(files / "queries.csv", f"qid,traffic,query\n{lines}")
-    said = run("sample-queries", *RUNS, "--weight", "queries.csv", "--size", "15", "--out", "sampled")
+    said = run("sample-queries", *LOG, "--weight", "queries.csv", "--size", "15", "--out", "sampled")
     hint = "--run a=sampled/a.parquet --run b=sampled/b.parquet --topics sampled/topics.csv"
     assert hint in said
     run("plan", *hint.split(), *COLD, *MEASURED)

@@ -5,7 +5,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from small_collection import COLD, QUERIES, RUNS, TRAINING, complaint, write
+from small_collection import COLD, LOG, QUERIES, RUNS, TRAINING, complaint, write
 
 from pt_active.judging.records import write_records
 
@@ -188,7 +188,7 @@ REFUSED = {
         BOTH: "pass --run, once for each ranker, and --qrels; or a Parquet pool with labels",
         f"{BOTH} --qrels past.qrels.gz": "at least 2 queries of the runs, got 0",
     },
-    f"sample-queries {BOTH} --weight queries.csv --size 15 --out new": {
+    f"sample-queries {' '.join(LOG)} --weight queries.csv --size 15 --out new": {
         "--out plan": "plan exists",
         "--run a=b.run": "the name 'a' is taken",
         "--run x/y=b.run": "cannot be that of a file",
