@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pt_active.frames.records import ADJUDICATOR, JUDGED, STATUSES
+from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, STATUSES, UNJUDGEABLE
 from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.sharing import Sharing
 from pt_active.judging.server.store import DOUBLE_SHARE, Entry, Given, Store
@@ -147,16 +147,13 @@ class Campaign:
         if not isinstance(qid, str) or not isinstance(docno, str) or (qid, docno) not in self.work.place:
             raise Refused("the plan does not ask for this document")
         place = self.work.place[qid, docno]
-        if status not in STATUSES:
-            raise Refused(f"expected a status that is one of {', '.join(STATUSES)}")
-        if not isinstance(note, str) or len(note) > MAX_NOTE:
-            raise Refused(f"expected a note of at most {MAX_NOTE} characters")
         if judge != ADJUDICATOR and not self.sharing.was_given(place, judge):
             raise Refused("this document was not given to you")
-        if status != JUDGED and label is not None:
-            raise Refused(f"expected no label with the status {status}")
-        if status == JUDGED and (type(label) is not int or not 0 <= label <= highest):
-            raise Refused(f"expected a label from 0 to {highest}")
+        graded = type(label) is int and 0 <= label <= highest
+        if status not in STATUSES or graded != (status == JUDGED) or (label is not None and not graded):
+            raise Refused(f"expected a label from 0 to {highest} if {JUDGED}, and none if {SKIPPED} or {UNJUDGEABLE}")
+        if not isinstance(note, str) or len(note) > MAX_NOTE:
+            raise Refused(f"expected a note of at most {MAX_NOTE} characters")
         now = self._last = max(self.clock(), self._last + 1e-6)
         known = self.said[place].get(judge)
         if known and isinstance(age, (int, float)) and 0 <= age < now and now - age < _seconds(known) - _DELAY:

@@ -65,36 +65,38 @@ def _workbook(delivery: Delivery) -> pd.DataFrame:
         from openpyxl import load_workbook
     except ImportError:
         raise ValueError(_NEEDS_OPENPYXL) from None
-    names: list[str] = []
-    kept: list[int] = []  # the places of columns that are read
-    rows: dict[int, list[tuple[Any, Any]]] = {}
     try:
         # A formula has its text in the one, and in the other its value, if the program that saved it worked it out.
         books = [load_workbook(io.BytesIO(delivery.content), True, data_only=only) for only in (False, True)]
-        sheets = [book.worksheets[0] for book in books]
-        for sheet in sheets:
-            sheet.reset_dimensions()  # of which a file may say what it likes
-        both = zip(*(sheet.iter_rows(values_only=True) for sheet in sheets), strict=True)
-        for number, (texts, values) in enumerate(both, start=1):
-            cells = dict(enumerate(zip(texts, values, strict=True)))
-            if all(text in (None, "") for text in texts):
-                continue
-            if names:
-                rows[number] = [cells.get(i, (None, None)) for i in kept]
-            else:
-                names = ["" if name is None else str(name) for name in values]
-                kept = [i for i, name in enumerate(names) if name.strip().casefold() in _READ]
+        texts, values = (_first_sheet(book) for book in books)
     except Exception as error:  # the library raises whatever its parsers raise
         raise ValueError(f"the spreadsheet is damaged: {' '.join(str(error).split())[:200]}") from error
-    if not names:
+    filled = [number for number, row in enumerate(texts) if any(text not in (None, "") for text in row)]
+    if not filled:
         raise ValueError(f"the first sheet is empty; expected a header with {some(_WANTED)}")
-    _known(pd.DataFrame(columns=[name for name in names if name.strip()]))
-    known = [names[i] for i in kept]
-    table = []
-    for row, filled in rows.items():
-        expected = (f"row {row}: expected a {name.strip().casefold()}" for name in known)
-        table.append([_cell(*cell, place) for cell, place in zip(filled, expected, strict=True)])
-    return pd.DataFrame(table, list(rows), known, dtype=object)
+    head, *rows = filled
+    names = ["" if name is None else str(name).strip().casefold() for name in values[head]]
+    _known(pd.DataFrame(columns=[name for name in names if name]))
+    read = {name: place for place, name in enumerate(names) if name in _READ}
+    cells = [
+        [
+            _cell(_at(texts[row], at), _at(values[row], at), f"row {row + 1}: expected a {name}")
+            for name, at in read.items()
+        ]
+        for row in rows
+    ]
+    return pd.DataFrame(cells, [row + 1 for row in rows], list(read), dtype=object)
+
+
+def _first_sheet(book: Any) -> list[tuple[Any, ...]]:
+    """The cells of the first sheet; rows may be shorter than others."""
+    sheet = book.worksheets[0]
+    sheet.reset_dimensions()  # of which a file may say what it likes
+    return list(sheet.iter_rows(values_only=True))
+
+
+def _at(row: tuple[Any, ...], place: int) -> Any:
+    return row[place] if place < len(row) else None
 
 
 def _cell(text: Any, value: Any, expected: str) -> str:
