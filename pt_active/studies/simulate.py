@@ -135,8 +135,6 @@ def simulate(
     budgets: Sequence[float] | None = None,
     repetitions: int = 1000,
     seed: int = 0,
-    defensive: float | None = None,
-    null: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Replay all combinations of designs, estimators and budgets [theory 4, 5].
@@ -150,22 +148,18 @@ def simulate(
         budgets: Increasing, in the unit of the cost; `default_budgets` by default.
         repetitions: Samples of each design.
         seed: Random seed of all draws.
-        defensive: ε of the designs: for queries the share of plain random sampling (by default that of a plan with the
-            largest budget, `designs.defensive_share`), for documents the multiple of the average variance added to
-            each (by default that of a plan, `drawings.usual_variance`).
-        null: Whether two systems are also replayed under label swapping, for the type I error.
         progress: Whether to show a progress bar.
 
     Returns:
         One row per method and budget: ``design, with_replacement, estimator, budget, repetitions, truth``, then
         ``bias``; ``rmse``; ``mae, mae_se`` (mean absolute error and its Monte Carlo standard error); ``coverage,
         coverage_se, width`` (of 95 % intervals; the mean width of finite ones). For two systems: ``selection_error``
-        (share of samples that favour the worse one; a tie counts half), ``type_1_error`` (NaN without ``null``),
-        ``type_2_error``, each with its Monte Carlo error (`replay.share_error`) in a column ending in ``_se``, and
-        ``mean_pvalue`` (tests at .05). Means over the samples: ``n_draws, n_queries, n_judged,
-        n_effective, spent``. ``label_equivalents, label_equivalents_se``: mean squared error of passive sampling
-        without replacement ÷ that of the method; ``label_equivalents_source``: of passive sampling with replacement.
-        ``saving``: share of the budget that the method saves at the error of passive sampling; NaN outside the budgets.
+        (share of samples that favour the worse one; a tie counts half), ``type_1_error`` (under label swapping) and
+        ``type_2_error`` (of tests at .05), each with its Monte Carlo error (`replay.share_error`) in a column ending in
+        ``_se``. Means over the samples: ``n_draws, n_queries, n_judged, n_effective, spent``.
+        ``label_equivalents, label_equivalents_se``: mean squared error of passive sampling without replacement ÷ that
+        of the method. ``saving``: share of the budget that the method saves at the error of passive sampling; NaN
+        outside the budgets.
 
     Raises:
         ValueError: If a name is unknown, or a budget or the number of repetitions is out of range.
@@ -173,20 +167,18 @@ def simulate(
     usual = [] if population.single is None else [population.single.graded.usual_drawing]
     methods = _methods([*DESIGN_NAMES, *usual] if designs is None else list(designs), list(estimators))
     budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
-    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "defensive": defensive}
-    true = replays(population, methods, repetitions, progress=progress, **settings)
-    swapped: dict[Method, Replays] = {}
-    if null and population.compared:
-        swapped = replays(population, methods, repetitions, progress=progress, null=True, **settings)
-    table = pd.concat([_rows(m, true[m], swapped.get(m), budgets, population) for m in methods], ignore_index=True)
-    yardstick, source = true[YARDSTICK].error ** 2, true[SOURCE_YARDSTICK].error ** 2
-    pairs = [ratio_of_means(yardstick, true[m].error ** 2) for m in methods]
-    squared = {m: (true[m].error ** 2).mean(axis=1) for m in methods}
+    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "progress": progress}
+    true = replays(population, methods, repetitions, **settings)
+    swapped = replays(population, methods, repetitions, null=True, **settings) if population.compared else true
+    table = pd.concat([_rows(m, true[m], swapped[m], budgets, population) for m in methods], ignore_index=True)
+    squared = {m: true[m].error ** 2 for m in methods}
+    yardstick = squared[YARDSTICK]
+    pairs = [ratio_of_means(yardstick, squared[m]) for m in methods]
+    saved = [savings(budgets, squared[m].mean(axis=1), yardstick.mean(axis=1)) for m in methods]
     return table.assign(
         label_equivalents=np.concatenate([ratio for ratio, _ in pairs]),
         label_equivalents_se=np.concatenate([error for _, error in pairs]),
-        label_equivalents_source=np.concatenate([source.mean(axis=1) / squared[m] for m in methods]),
-        saving=np.concatenate([savings(budgets, squared[m], yardstick.mean(axis=1)) for m in methods]),
+        saving=np.concatenate(saved),
     )
 
 
@@ -230,7 +222,7 @@ def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
 
 
 def _rows(
-    method: Method, true: Replays, swapped: Replays | None, budgets: Sequence[float], population: Population
+    method: Method, true: Replays, swapped: Replays, budgets: Sequence[float], population: Population
 ) -> pd.DataFrame:
     error, size = true.error, true.estimate.shape[1]
     low, high = true.intervals(LEVEL)
@@ -250,13 +242,11 @@ def _rows(
         "width": np.where(finite, high - low, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1),
     }
     if population.compared:
-        pvalue, favours = true.pvalues(), np.sign(true.estimate) * np.sign(true.truth)
-        false = None if swapped is None else swapped.pvalues(swapped.truth) < 1 - LEVEL
+        favours = np.sign(true.estimate) * np.sign(true.truth)
+        false, unseen = swapped.pvalues(swapped.truth) < 1 - LEVEL, true.pvalues() >= 1 - LEVEL
         columns |= share_columns("selection_error", ((1 - favours) / 2).mean(axis=1), size)
-        type_1 = np.full(len(pvalue), np.nan) if false is None else false.mean(axis=1)
-        columns |= share_columns("type_1_error", type_1, size)
-        columns |= share_columns("type_2_error", (pvalue >= 1 - LEVEL).mean(axis=1), size)
-        columns["mean_pvalue"] = pvalue.mean(axis=1)
+        columns |= share_columns("type_1_error", false.mean(axis=1), size)
+        columns |= share_columns("type_2_error", unseen.mean(axis=1), size)
     counts = ("n_draws", "n_queries", "n_judged", "n_effective", "spent")
     return pd.DataFrame(columns | {name: getattr(true, name).mean(axis=1) for name in counts})
 
