@@ -68,7 +68,6 @@ class Site:
             (organise, "state", self._state, "GET"),
             (organise, "adjudicate", self._queue, "GET"),
             (organise, "adjudicate", self._adjudicate, "POST"),
-            (organise, "renew", self._renew, "POST"),
             (organise, "judgments.qrels", self._qrels, "GET"),
             (organise, "judgments.sqlite", self._copy, "GET"),
         ]
@@ -164,17 +163,6 @@ class Site:
         except (ValueError, Refused) as reason:
             raise HTTPException(400, f"This was not kept: {reason}.") from None
         return RedirectResponse("adjudicate", 303)
-
-    async def _renew(self, request: Request) -> Response:
-        name = (await _form(request)).get("name", "")
-        if name not in (people := self.campaign.store.people()):
-            raise HTTPException(400, "There is no such judge.")
-        token = await run_in_threadpool(self.campaign.store.renew, name)
-        del self._names[hashed(people[name])]
-        self._names[hashed(token)] = name
-        if name == ORGANISER:
-            return RedirectResponse(f"../{token}/", 303)
-        return self._page("link.html.jinja", name=name, token=token)
 
     async def _qrels(self, request: Request) -> Response:
         try:

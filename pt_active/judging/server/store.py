@@ -169,24 +169,18 @@ class Store:
 
     def set(self, name: str, value: str) -> None:
         """Keep a value under a name, instead of an earlier one."""
-        with self._turn, self._connection as change:
+        with self._connection as change:
             change.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?)", (name, value, _sum((name, value))))
         self._about[name] = value
 
     def token(self, name: str) -> str:
         """The secret of a judge's link, the same at every start of the server; who is not known becomes a judge."""
-        return self.people().get(name) or self.renew(name)
-
-    def renew(self, name: str) -> str:
-        """A new secret for somebody's link; the old link is no longer valid. Any thread may ask for it."""
-        token = secrets.token_urlsafe(18)
-        with self._turn, self._connection as change:
-            change.execute(
-                "INSERT INTO people VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET token = excluded.token",
-                (name, token),
-            )
-        self._people[name] = token
-        return token
+        if name not in self._people:
+            token = secrets.token_urlsafe(18)
+            with self._connection as change:
+                change.execute("INSERT INTO people VALUES (?, ?)", (name, token))
+            self._people[name] = token
+        return self._people[name]
 
     def people(self) -> dict[str, str]:
         """Name → token of everyone who has a link."""
