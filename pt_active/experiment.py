@@ -20,7 +20,7 @@ from pt_active.frames.steps import ADDRESS
 from pt_active.inference import ties
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.new_queries import NEW
-from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
+from pt_active.inference.significance import check_correction, corrected_pvalues
 from pt_active.plans.answers.labelled import Labelled, Settings
 from pt_active.plans.answers.labelled_plan import labelled_plan, read_qrels
 from pt_active.plans.answers.labelled_queries import LabelledQueries
@@ -82,7 +82,7 @@ def Experiment(
         adds the numbers of sampled queries that improved (``+``) and degraded (``-``) and the ``p-value``; a
         correction adds ``reject`` and ``p-value corrected``. With a list of baselines each of these columns ends in
         `` vs <baseline>``. With ``perquery``: ``name, qid, measure, value, weight``. A plan of documents knows the
-        value of no single query, so its columns ``+`` and ``-`` are empty, which a warning says.
+        value of no single query, so it has no columns ``+`` and ``-``.
 
     Raises:
         ValueError: If an argument is unknown, the labels do not fit the plan, labels are missing, or values of each
@@ -94,8 +94,6 @@ def Experiment(
     if correction is not None:
         if baseline is None:
             raise ValueError("a correction needs a baseline")
-        if correction == TUKEY:
-            raise ValueError(f"correction={TUKEY!r} is for all pairs, not for baselines; use Plan.rank")
         check_correction(correction)
     systems = _named(retr_systems, names)
     baselines = _baselines(list(systems), baseline)
@@ -109,10 +107,6 @@ def Experiment(
             raise ValueError(
                 f"perquery={perquery!r} needs the values of whole queries, and this plan judges single documents; "
                 'plan whole queries, with level="query"'
-            )
-        if baselines:
-            warnings.warn(
-                "the columns + and - are empty: they count queries, and this plan judges single documents", stacklevel=2
             )
         if later := {name: runs[name] for name, ranker in controls.items() if ranker is None}:
             plan = plan.with_rankers(**later)
@@ -293,7 +287,7 @@ def _summary(
             shown["reject"] = dict(zip(tests, reject, strict=True))
             shown["p-value corrected"] = dict(zip(tests, corrected, strict=True))
         for s, suffix in baselines.items():
-            counts: dict[str, Any] = dict.fromkeys("+-", [np.nan] * len(place))
+            counts: dict[str, Any] = {}
             if isinstance(sample, LabelledQueries):
                 gain = ties.difference(sample.values, sample.values[:, [s]])
                 counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}

@@ -95,7 +95,7 @@ def test_perquery_values_and_weights(plan, qrels, demo):
     [
         ({"names": ["a", "a"]}, "names must be different, one for each of 2 systems, got 'a', 'a'"),
         ({"correction": "holm"}, "needs a baseline"),
-        ({"correction": "tukey", "baseline": 0}, "use Plan.rank"),
+        ({"correction": "tukey", "baseline": 0}, "unknown correction 'tukey'"),
         ({"correction": "hulm", "baseline": 0}, "unknown correction 'hulm'"),
         ({"baseline": []}, r"got \[\]"),
         ({"baseline": ["production", 0]}, "none twice"),
@@ -135,7 +135,7 @@ def test_a_plan_of_documents_answers_by_contrasts(design, demo, graded, systems)
     qrels = demo.judge(plan.assessments)
     with pytest.warns(UserWarning, match="not in the plan's pool and counted as not relevant"):
         longer = plan.with_rankers(weak=systems["weak"])
-    with pytest.warns(UserWarning, match="the columns . and - are empty: they count queries"):
+    with pytest.warns(UserWarning, match="not in the plan's pool"):
         frame = Experiment(systems, plan, qrels, [DCG @ 10], baseline="production", correction="holm")
     frame = frame.set_index("name")
     assert frame["estimator"].tolist() == ["regression"] * 3
@@ -145,7 +145,7 @@ def test_a_plan_of_documents_answers_by_contrasts(design, demo, graded, systems)
     own = longer.compare(qrels, queries="new", first="candidate", second="production")
     assert frame.loc["candidate", "DCG@10 p-value"] == pytest.approx(own.pvalue, rel=1e-9)
     assert frame["DCG@10 p-value"].isna().tolist() == [name != "candidate" for name in frame.index]
-    assert frame[["DCG@10 +", "DCG@10 -"]].isna().all(axis=None)
+    assert not {"DCG@10 +", "DCG@10 -"} & set(frame)
     with pytest.raises(ValueError, match="perquery=True needs the values of whole queries"):
         Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery=True)
     same = Experiment({"a": demo.runs["candidate"], "b": demo.runs["candidate"]}, plan, qrels, ["P(rel=1)@5"])

@@ -18,14 +18,13 @@ from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.progress import bar
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
-from pt_active.frames.visible import visible
 from pt_active.inference import ties
 from pt_active.inference.intervals import interval
 from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
 from pt_active.plans.answers.results import ConfidenceInterval
 from pt_active.relevance.measure_values import measure_values
 from pt_active.relevance.measures import parse_measure
-from pt_active.showing.printed import Printed
+from pt_active.showing.printed import Printed, printed
 
 # A pipeline, which is copied for each fold, or a function that returns a new one for each fold
 Learner = pt.Transformer | Callable[[], pt.Transformer]
@@ -138,17 +137,17 @@ class LearnerComparison(Printed):
         each, overlap = f"1/{self.repeats * self.folds}", f"1/{self.folds - 1}"
         if self.corrected:
             each = f"({each} + {overlap}); {overlap} = queries to test / all others"
-        lines = [
-            f"{self.measure}: {self.first} − {self.second} ({times}{self.folds}-fold cross-validation, {kind} t-test)",
-            f"difference  {self.difference:+.4f}   {self.confidence_level:.0%} interval {ends}   "
-            f"SE {self.standard_error:.4f}",
-            f"p-value     {self.pvalue:.4g}",
-            f"winner      {self.winner or f'unresolved at the {1 - self.confidence_level:.2g} level'}",
-            f"sample      {how_many('query', len(self.per_query) // self.repeats)}",
-            f"SE²         variance over folds × {each}",
-            f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
+        how = f"{times}{self.folds}-fold cross-validation, {kind} t-test"
+        around = f"{self.confidence_level:.0%} interval {ends}"
+        facts = [
+            ("difference", f"{self.difference:+.4f}   {around}   SE {self.standard_error:.4f}"),
+            ("p-value", f"{self.pvalue:.4g}"),
+            ("winner", self.winner or f"unresolved at the {1 - self.confidence_level:.2g} level"),
+            ("sample", how_many("query", len(self.per_query) // self.repeats)),
+            ("SE²", f"variance over folds × {each}"),
+            (other, f"SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}"),
         ]
-        return visible("\n  ".join(lines))
+        return printed(f"{self.measure}: {self.first} − {self.second} ({how})", facts)
 
 
 def compare_learners(
