@@ -279,37 +279,34 @@ def _summary(
         ends = zip(*(estimate.confidence_interval() for estimate in estimates), strict=True)
         columns[str(measure)] = [estimate.value for estimate in estimates]
         columns |= {f"{measure} {end}": list(values) for end, values in zip(("low", "high"), ends, strict=True)}
+    upper = np.triu_indices(len(place), 1)
     for measure, sample in judged.items():
-        tests = _tests(settings, sample, place, estimators, baselines)
-        shown = {"p-value": tests}
+        shown = {"p-value": _pvalues(settings, sample, place, estimators, baselines)}
         if correction is not None:
-            reject, corrected = corrected_pvalues(np.array(list(tests.values())), correction[1], correction[0])
-            shown["reject"] = dict(zip(tests, reject, strict=True))
-            shown["p-value corrected"] = dict(zip(tests, corrected, strict=True))
+            method, alpha = correction
+            reject, corrected = corrected_pvalues(shown["p-value"][upper], alpha, method)
+            for what, found, nothing in (("reject", reject, False), ("p-value corrected", corrected, np.nan)):
+                shown[what] = np.full((len(place), len(place)), nothing)
+                shown[what][upper] = shown[what].T[upper] = found
         for s, suffix in baselines.items():
-            counts: dict[str, Any] = {}
             if isinstance(sample, LabelledQueries):
                 gain = ties.difference(sample.values, sample.values[:, [s]])
-                counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
-            for sign, count in counts.items():
-                columns[f"{measure} {sign}{suffix}"] = [np.nan if t == s else n for t, n in enumerate(count)]
-            pairs = [frozenset((s, t)) for t in range(len(place))]
-            for what, found in shown.items():
-                nothing = False if what == "reject" else np.nan
-                columns[f"{measure} {what}{suffix}"] = [found.get(pair, nothing) for pair in pairs]
+                for sign, count in (("+", (gain > 0).sum(axis=0)), ("-", (gain < 0).sum(axis=0))):
+                    columns[f"{measure} {sign}{suffix}"] = [np.nan if t == s else n for t, n in enumerate(count)]
+            columns |= {f"{measure} {what}{suffix}": found[s] for what, found in shown.items()}
     return columns
 
 
-def _tests(
+def _pvalues(
     settings: Settings, sample: Labelled, place: list[int], estimators: list[str], baselines: Iterable[int]
-) -> dict[frozenset[int], float]:
-    """The p-value of each system against each baseline; two baselines share one test of each other."""
-    tests: dict[frozenset[int], float] = {}
+) -> np.ndarray:
+    """float64[k, k], symmetric: the p-value of each system against each baseline; NaN where neither is a baseline."""
+    found = np.full((len(place), len(place)), np.nan)
     for s in baselines:
         for t in range(len(place)):
             both = ESTIMATOR if estimators[s] == estimators[t] == ESTIMATOR else "snis"
-            if place[s] == place[t] and s != t:
-                tests[frozenset((s, t))] = 1.0
-            elif s != t and frozenset((s, t)) not in tests:
-                tests[frozenset((s, t))] = sample.compare(place[t], place[s], replace(settings, estimator=both)).pvalue
-    return tests
+            if s != t and np.isnan(found[s, t]):
+                same = place[s] == place[t]
+                by = replace(settings, estimator=both)
+                found[s, t] = found[t, s] = 1.0 if same else sample.compare(place[t], place[s], by).pvalue
+    return found

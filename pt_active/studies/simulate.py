@@ -120,11 +120,11 @@ def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.Dat
     return pool.loc[retrieved, rest + ranks]
 
 
-def default_budgets(population: Population, count: int = 8) -> list[float]:
-    """Geometrically spaced budgets from about 15 average queries (or 1/8 of a small pool) to half of the pool."""
+def default_budgets(population: Population) -> list[float]:
+    """Eight geometrically spaced budgets from about 15 average queries (or 1/8 of a small pool) to half of the pool."""
     dearest, total = population.cost.max(), population.cost.sum()
     low = max(min(15 * population.cost.mean(), total / 8), dearest)
-    return list(np.geomspace(low, total / 2 if low < total / 2 else (low + total) / 2, count))
+    return list(np.geomspace(low, total / 2 if low < total / 2 else (low + total) / 2, 8))
 
 
 def simulate(
