@@ -55,38 +55,35 @@ def budgets(table: pd.DataFrame, spent: float | None = None, unit: str = "", her
     return Lines(lines, f"budget, {unit.strip() or 'in labels'}", "half-width of the interval (±)", marked)
 
 
-def contributions(table: pd.DataFrame, axis: str = "moved the estimate by", sides: Sides | None = None) -> Bars:
+def contributions(table: pd.DataFrame, sides: Sides | None = None) -> Bars:
     """How far the labels of single queries moved the estimate, the largest contribution first.
 
     Args:
         table: ``qid, contribution`` (+ ``query``), as in `contributions.Contributions.queries`. The first
             `MAX_CONTRIBUTIONS` rows are drawn, positive ones in the colour of the first ranker and negative ones in
             that of the second.
-        axis: What the bars show.
         sides: What values left and right of 0 mean.
     """
     rows = table.head(MAX_CONTRIBUTIONS)
     names = rows["query"].fillna(rows["qid"]) if "query" in rows.columns else rows["qid"]
     titles = (str(name).strip().partition("\n\n")[0] for name in names)  # a reference answer is below
     made = [ChartRow(name, float(value)) for name, value in zip(titles, rows["contribution"], strict=True)]
-    return Bars(made, axis, sides)
+    return Bars(made, "moved the estimate by", sides)
 
 
-def calibration(
-    table: pd.DataFrame, slope: float | None = None, intercept: float = 0.0, variable: str = "value"
-) -> Lines:
+def calibration(table: pd.DataFrame, slope: float, intercept: float, variable: str) -> Lines:
     """Bins of documents: what the labels show over what the model expected.
 
     Args:
         table: ``expected, observed, standard_error``, as in `ModelCheck.bins`.
-        slope: Slope of the line through the labels, which is not drawn if left out or NaN.
+        slope: Slope of the line through the labels, which is not drawn if NaN.
         intercept: Intercept of that line.
         variable: The variable that is checked, such as ``gain``, for the axes.
     """
     x, y, error = (table[name].to_numpy(float) for name in ("expected", "observed", "standard_error"))
     ends = np.array([min(0.0, x.min(), y.min()), max(x.max(), y.max())])
     series = [Series("right on average", ends, ends, INK, ":", "")]
-    if slope is not None and np.isfinite(slope):
+    if np.isfinite(slope):
         along = np.array([x.min(), x.max()])
         name = f"line through the labels, slope {slope:.2f}"
         series.append(Series(name, along, intercept + slope * along, SECOND, "--", ""))

@@ -119,7 +119,7 @@ def test_an_interval_is_drawn_where_it_is_even_if_the_value_lies_outside_of_it()
 def test_lines_of_values_that_are_not_above_zero_are_drawn(values: list[float]) -> None:
     """Scores may be below 0, as preferences are."""
     table = pd.DataFrame({"expected": values, "observed": values[::-1], "standard_error": [0.1, np.inf]})
-    chart = plots.calibration(table, None, 0.0, "Score")
+    chart = plots.calibration(table, np.nan, 0.0, "Score")
     (low, high), (bottom, top) = axes_of(chart).get_xlim(), axes_of(chart).get_ylim()
     assert min(low, bottom) < min(values) <= max(0.0, *values) < min(high, top)
     assert "nan" not in chart.svg("calibration", "Calibration")

@@ -262,7 +262,7 @@ def is_of_plan(path: Path, plan: str) -> bool:
     """Whether a file keeps the judgments of a plan, which has this id, and of those that extend it."""
     try:
         with _reading(path) as connection:
-            return is_store(path) and _about(connection).get("plan") == plan
+            return _about(connection).get("plan") == plan
     except ValueError:
         return False
 
