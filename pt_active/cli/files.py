@@ -15,7 +15,7 @@ import pandas as pd
 
 from pt_active.cli.options import flag
 from pt_active.frames.checks import check_known, how_many, shown, some, whole_number
-from pt_active.frames.columns import grade_columns
+from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.sources import naming
 from pt_active.frames.strays import lost_zeros
 from pt_active.frames.tables import read_parquet
@@ -144,9 +144,11 @@ class PoolFiles(RunFiles):
             model, source = self.model()
             runs = self.runs()
             qids = pd.concat([run["qid"] for run in runs.values()])
+            if topics is not None:
+                _check_topics(self.topics, topics, qids)
             frame = model.transform(united(runs, topics))
             highest = len(grade_columns(frame.columns)) - 1
-            for _, doubt in doubts_about(runs, parse_measure(measure, highest), self.depth):
+            for doubt in doubts_about(frame, parse_measure(measure, highest), self.depth):
                 warnings.warn(doubt, stacklevel=2)
         if topics is not None:
             warn_of_zeros(self.topics, topics, qids)
@@ -175,6 +177,18 @@ def warn_of_zeros(path: Path | None, topics: pd.DataFrame, qids: pd.Series) -> N
     every, known = set(qids.map(str)), set(topics["qid"])
     if said := lost_zeros(known - every, every - known):
         warnings.warn(f"{path}: {said}; give the topics the qids of the runs", stacklevel=3)
+
+
+def _check_topics(path: Path | None, topics: pd.DataFrame, qids: pd.Series) -> None:
+    """Warn if topics lack queries of the runs, which are then left out; raise if they lack all."""
+    every = qids.drop_duplicates()
+    absent = every[~every.isin(topics["qid"])]
+    if len(absent) == len(every):
+        have = f"the runs have {some(every)}, the topics {some(topics['qid'])}"
+        raise ValueError(f"{path}: none of the queries of the runs is among the topics: {have}")
+    if len(absent):
+        said = f"no topic for {how_many('query', len(absent))} of the runs, which the plan leaves out"
+        warnings.warn(f"{path}: {said}: {some(absent)}", stacklevel=3)
 
 
 def united(runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None = None) -> pd.DataFrame:
@@ -271,24 +285,22 @@ def fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -
     return texts, needed[~needed.isin(known)]
 
 
-def doubts_about(
-    runs: Mapping[str, pd.DataFrame], measure: irm.Measure, depth: int | None = None
-) -> Iterator[tuple[str, str]]:
-    """What is probably wrong with runs and a measure: what it is about, and what it is."""
-    pairs = pd.concat([run[["qid", "docno", "rank"]].assign(run=name) for name, run in runs.items()])
-    every = pairs["qid"].unique()
-    for name, run in runs.items():
-        if len(absent := every[~np.isin(every, run["qid"])]):
-            yield "runs", f"{name} has nothing for {how_many('query', len(absent))} ({some(absent)}): it scores 0 there"
-    row = pd.util.hash_pandas_object(pairs[["qid", "docno", "rank"]], index=False)
-    first: dict[int, str] = {}
-    for name, ranking in zip(runs, row.groupby(pairs["run"].to_numpy(), sort=False).sum(), strict=True):
-        if (other := first.setdefault(ranking, name)) != name:
-            yield "runs", f"{other} and {name} are the same ranking, so they cannot differ"
-    shared = pairs.loc[pairs.duplicated(["qid", "docno"], keep=False), "run"].unique()
-    for name in runs:
-        if len(runs) > 1 and name not in shared:
-            yield "runs", f"{name} has no document in common with another run: are they of the same collection?"
+def doubts_about(pool: pd.DataFrame, measure: irm.Measure, depth: int | None = None) -> Iterator[str]:
+    """What is probably wrong with united runs and a measure."""
+    ranks = {name: pool[f"rank_{name}"].to_numpy() for name in ranker_names(pool.columns)}
+    found = pd.DataFrame(ranks) >= 0
+    answered = found.groupby(pool["qid"].to_numpy(), sort=False).any()
+    shared = found.sum(axis=1) > 1
+    first: dict[bytes, str] = {}
+    for name, rank in ranks.items():
+        absent = answered.index[~answered[name]]
+        if len(absent):
+            yield f"{name} has nothing for {how_many('query', len(absent))} ({some(absent)}): it scores 0 there"
+        other = first.setdefault(rank.tobytes(), name)
+        if other != name:
+            yield f"{other} and {name} are the same ranking, so they cannot differ"
+        if len(ranks) > 1 and not found[name][shared].any():
+            yield f"{name} has no document in common with another run: are they of the same collection?"
     cutoff = measure.params.get("cutoff")
     if depth is not None and cutoff is not None and depth < cutoff:
-        yield "depth", f"depth {depth} is less than the cutoff of {measure}, so the ranks below count as empty"
+        yield f"depth {depth} is less than the cutoff of {measure}, so the ranks below count as empty"

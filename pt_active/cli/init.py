@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pt_active.answers.comparison import Answers
-from pt_active.answers.table import EMPTY
 from pt_active.cli.answer import Answer, beside, check_new, command_line
-from pt_active.cli.files import RunFiles, name_and_file, named_files
-from pt_active.cli.fits import Finding, findings
+from pt_active.cli.files import PoolFiles, name_and_file, named_files
 from pt_active.cli.options import flag
 from pt_active.cli.project import COMMANDS, FILE, Project, key_of, project_text
 from pt_active.frames.atomic import new_file, write_file
 from pt_active.frames.checks import how_many, positive
+from pt_active.frames.columns import grade_columns
 from pt_active.frames.topics import dataset_id
-from pt_active.plans.making.pool import query_weights, traffic_told
-from pt_active.showing.rounding import amount
+from pt_active.plans.making.pool import Pool, graded_frame
+from pt_active.relevance.measures import parse_measure
 
 MEASURE = "DCG@10"
 """The measure that is proposed: its documents come one after the other, so that one may stop at any label."""
@@ -32,7 +30,7 @@ COMMENTS = (
 
 
 @dataclass(frozen=True)
-class FirstFiles(RunFiles):
+class FirstFiles(PoolFiles):
     """The files that a project begins with."""
 
     train_qrels: Path | None = flag(
@@ -59,30 +57,33 @@ def init(
         if replace(source, train_qrels=None) != FirstFiles() or measure is not None:
             raise ValueError("--answers takes the place of runs, and its measure is the mean score: leave out --run, …")
         answers = given.read(source.train_qrels)
-        found, own = project_of_answers(answers, budget, plan, out.parent / before.get("pool", ""))
+        frame, topics, measure = answers.pool, None, answers.measure
+        own = project_of_answers(answers, plan, out.parent / before.get("pool", ""))
     else:
-        source, measure = _checked(source), measure or MEASURE
-        found = list(findings(source, measure, budget))
+        if source.train_qrels and not (source.train_run or source.judge):  # then they are of the runs to compare
+            source = replace(source, train_run=[Path(file) for file in source.files.values()])
+        measure = measure or MEASURE
+        frame, topics, _ = source.read(measure)
         own = {key_of("init", name): value for name, value in vars(source).items() if value and name != "run"}
         own = {"measure": measure, **own, "runs": {name: Path(file) for name, file in source.files.items()}}
+    parsed = parse_measure(measure, len(grade_columns(frame.columns)) - 1)
+    pool = Pool.from_frame(graded_frame(frame, topics), parsed)
     values = {"plan": plan, "report": beside(plan, ".html"), **own}
     if budget is not None:
         values["budget"] = int(budget) if float(budget).is_integer() else budget
     values = {key: _from(value, out) for key, value in values.items()}
     kept = {key: value for key, value in before.items() if key not in values}
     write_file(out, project_text(values | kept, COMMENTS), replace=out.exists())
-    wide = max(len(each.about) for each in found)
-    lines = [f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found]
-    doubts = sum(each.wrong for each in found)
-    hint = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
+    sizes = {"queries": len(pool.queries), "documents": int(pool.seen(parsed).sum())}
+    counted = f"{how_many('query', sizes['queries'])}, {how_many('document', sizes['documents'])}"
+    text = f"{', '.join(pool.names)}: {counted} that count for {parsed}.\n\nThis is kept in {out}."
     other = None if out == FILE else out
     if "budget" in kept | values:
-        hint += f"Next, choose what to judge:\n  {command_line('plan', project=other)}"
+        hint = f"Next, choose what to judge:\n  {command_line('plan', project=other)}"
     else:
         line = command_line("budget", "--difference", "X", project=other)
-        hint += f"Next, ask how many judgments it takes to find a difference of X:\n  {line}"
-    content = {"file": str(out), **values, "findings": [each._asdict() for each in found]}
-    return Answer(content, "\n".join([*lines, "", f"This is kept in {out}."]), hint)
+        hint = f"Next, ask how many judgments it takes to find a difference of X:\n  {line}"
+    return Answer({"file": str(out), **values, **sizes}, text, hint)
 
 
 def _before(out: Path, of_answers: bool) -> dict[str, Any]:
@@ -95,21 +96,6 @@ def _before(out: Path, of_answers: bool) -> dict[str, Any]:
         raise FileExistsError(f"{out} is a project of {'runs' if of_answers else 'a pool'}; choose another --project")
     own = {key_of("init", name) for name in COMMANDS["init"]}
     return {key: value for key, value in values.items() if key not in own}
-
-
-def _checked(source: FirstFiles) -> FirstFiles:
-    """The files that are typed; raises if what every project needs is missing."""
-    lacking = [] if source.run else ["--run NAME=FILE, once for each ranker (or --answers)"]
-    if not (source.train_qrels or source.judge or source.max_grade):
-        lacking.append(
-            "--train-qrels, past judgments, or --judge, labels of an LLM, or without either --max-grade N, the highest "
-            "grade"
-        )
-    if lacking:
-        raise ValueError(f"pass {'; and '.join(lacking)}")
-    if source.train_qrels and not (source.train_run or source.judge):  # then the judgments are of the runs to compare
-        source = replace(source, train_run=[Path(file) for file in source.files.values()])
-    return source
 
 
 def _from(value: Any, out: Path) -> Any:
@@ -141,56 +127,21 @@ class AnswerFiles:
         return Answers(named_files(files, "--answers"), self.scale, history)
 
 
-def project_of_answers(
-    answers: Answers, budget: float | None, folder: Path, own: Path
-) -> tuple[list[Finding], dict[str, Any]]:
-    """What was found, and the keys of the project file; the pool is kept beside the plan, in place of its ``own``."""
+def project_of_answers(answers: Answers, folder: Path, own: Path) -> dict[str, Any]:
+    """The keys of the project file; the pool is kept beside the plan, in place of its ``own``."""
     pool = folder.with_name(f"{folder.name}-answers.parquet")
     if pool.exists() and pool != own:
         raise FileExistsError(f"{pool} exists; remove it, or change the key plan")
-    found = list(_findings(answers, budget))
     with new_file(pool, replace=pool == own) as unfinished:
         answers.pool.to_parquet(unfinished, index=False)
-    values = {
-        "measure": answers.measure,
-        "pool": pool,
-        **({"texts": pool} if "answer" in answers.table.columns else {}),
-        **answers.drawn(),
-        **({"cost": "column"} if "cost" in answers.table.columns else {}),
-        **({"clusters": "qcluster"} if "cluster" in answers.table.columns else {}),
-    }
-    return found, values | ({"grade-names": names} if (names := answers.scale.names()) else {})
-
-
-def _findings(answers: Answers, budget: float | None) -> Iterator[Finding]:
-    """What a user should know of answers before a plan is made of them."""
-    table, pool = answers.table, answers.pool
-    items = how_many("item", table["item"].nunique())
-    runs = f", {answers.runs} runs each" if answers.runs > 1 else ""
-    for name in answers.systems:
-        yield Finding(name, f"an answer to each of {items}{runs}")
-    if len(answers.systems) == 1:
-        yield Finding("systems", "there is only one, so nothing is compared: its mean score is estimated", True)
-    if "answer" not in table.columns:
-        yield Finding("answers", "there are no texts, so judges see ids alone", True)
-    elif empty := int((table["answer"] == EMPTY).sum()):
-        yield Finding("answers", f"{how_many('answer', empty, 'is')} empty", True)
-    if "cluster" in table.columns:
-        yield Finding("clusters", f"{how_many('cluster', table['cluster'].nunique())}, for new items")
-    queries = pool.drop_duplicates("qid")
-    if traffic := traffic_told(queries, query_weights(queries)):
-        yield Finding("weights", f"items count{traffic}")
-    judges = [name for name in answers.judges if table[name].notna().any()]
-    said = f"{', '.join(judges)}: decides which answers people score, and nothing else" if judges else "no scores"
-    yield Finding("LLM judge", said)
-    if answers.history is not None:
-        yield Finding("history", f"{how_many('label', len(answers.history.past.score))} of other systems")
-    whole, of = float(len(pool)), f"{how_many('answer', len(pool))} to judge"
-    if "doc_cost" in pool.columns:
-        whole = float(pool["doc_cost"].sum())
-        of = f"{amount(whole)}, the sum of the column cost"
-    if budget is None:
-        yield Finding("budget", f"none yet, of {of}")
-    else:
-        share = f" ({budget / whole:.0%})" if budget < whole else ": all, if no verdict comes before"
-        yield Finding("budget", f"{amount(min(budget, whole))} of {of}{share}")
+    values = {"measure": answers.measure, "pool": pool, **answers.drawn()}
+    columns = answers.table.columns
+    if "answer" in columns:
+        values["texts"] = pool
+    if "cost" in columns:
+        values["cost"] = "column"
+    if "cluster" in columns:
+        values["clusters"] = "qcluster"
+    if names := answers.scale.names():
+        values["grade-names"] = names
+    return values

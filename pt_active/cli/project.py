@@ -50,7 +50,7 @@ _COLLECTION = f"{_RUN_FILES} pool grades unjudged depth cost per_query"
 _LABELLED = "plan qrels confidence grade_names queries clusters"
 
 _OF_COMMANDS = {
-    "init": f"plan {_RUN_FILES} depth measure budget",
+    "init": f"plan {_RUN_FILES} depth measure budget grades unjudged",
     "plan": f"out measure budget seed level design defensive {_COLLECTION}",
     "budget": f"measure confidence queries clusters {_COLLECTION}",
     "judge": "plan texts judges guideline grade_names store margin queries clusters",
@@ -72,7 +72,7 @@ _OF_OTHERS = {
 _RIVALS = {
     "run": ("pool",),
     "judge": ("grades", "looks", "margin"),
-    "answers": ("run", "topics", "texts", "train_run", "train_qrels", "judge", "max_grade", "depth", "measure"),
+    "answers": (*_RUN_FILES.split(), "depth", "measure", "grades", "unjudged"),
 }
 """An argument that is typed → the arguments that are then not taken from the file, since both do not go together."""
 

@@ -231,6 +231,5 @@ def test_the_command_takes_a_history_and_leaves_preferences_without(tmp_path, mo
     assert (refused.exit_code, "do not say what preferences" in refused.stderr) == (2, True)
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
-    assert re.search(r"history +360 labels of other systems", result.stdout)
     pool = pd.read_parquet("my-plan-answers.parquet").set_index("docno")["grade_1"].sort_index()
     assert pool.to_numpy() == pytest.approx(grades_of(HISTORY).to_numpy())

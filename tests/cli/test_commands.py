@@ -21,7 +21,7 @@ from pt_active.demo.run import METHODS
 GROUP = typer.main.get_command(app)
 BOTH, BLIND = " ".join(RUNS), " ".join(COLD)
 ANSWERED = [
-    (f"init {BOTH} {BLIND} --project new.toml", 0, "file plan report measure max-grade runs findings"),
+    (f"init {BOTH} {BLIND} --project new.toml", 0, "file plan report measure max-grade runs queries documents"),
     (f"plan {BOTH} {BLIND} --measure DCG@5 --budget 30 --out new", 0, "plan rankers spent caution grades arguments"),
     ("plan --extend plan --budget 30 --out new", 0, "plan rankers spent caution limit"),
     ("plan --audit --judge judge.qrels --budget 30 --out new", 0, "audit spent arguments"),
