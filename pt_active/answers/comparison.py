@@ -20,9 +20,6 @@ from pt_active.relevance.digits import rounded_grades
 from pt_active.relevance.grades.fitting import assumed_confusion
 from pt_active.relevance.grades.models import UniformGrades
 
-FIRST, SECOND = "First answer", "Second answer"
-"""How judges see the two answers that they compare."""
-
 UNITS = ("answer", "item")
 
 ALIKE, APART = 0.05, 0.1
@@ -50,8 +47,7 @@ class Answers:
             ``answer_NAME`` or ``score_NAME`` of each system. Or by the name of the system, such as PyTerrier's answer
             frames (``qid, query, qanswer``). Without an ``item``, the question is the item. Several answers of a system
             to an item are ``run``s: repeats, and no new items.
-        scale: The scores that people give: ``0-1``, ``1-5``, ``0-1:0.25`` (points in steps), or ``preference``, where
-            they say which of two answers is better.
+        scale: The scores that people give: ``0-1``, ``1-5`` or ``0-1:0.25`` (points in steps).
         history: People's scores of other systems' answers, as a table or its file: ``item, system, label`` and, as far
             as known, what the same judges say, ``score`` or ``score_NAME``; or a row for each item, with ``label_NAME``
             and ``score_NAME`` of each past system, or only its label as ``NAME``. It may have gaps and other items.
@@ -77,11 +73,7 @@ class Answers:
         self.table = answer_table(source)
         self.systems = tuple(dict.fromkeys(self.table["system"]))
         self.runs = int(self.table["run"].groupby([self.table["item"], self.table["system"]]).size().max())
-        if self.scale.prefers and (len(self.systems) != 2 or self.runs > 1):
-            runs = f" with {self.runs} runs each" if self.runs > 1 else ""
-            told = f"a preference is between two systems with one answer each, not {len(self.systems)}{runs}"
-            raise ValueError(told)
-        for name in () if self.scale.prefers else self.judges:
+        for name in self.judges:
             self._check(name)
         self.history = None if history is None else History.of(history, self.scale, self.table)
 
@@ -98,7 +90,7 @@ class Answers:
     @cached_property
     def pool(self) -> pd.DataFrame:
         """The answers as a graded pool: ``qid, query, docno, text, rank_NAME …, grade_0 …``."""
-        frame = self._pairs() if self.scale.prefers else self._single()
+        frame = self._ranked()
         columns = [str(name) for name in frame.columns if str(name).startswith("judge ")]
         said = [self._grades(frame["qid"], frame[name]) for name in columns if frame[name].notna().any()]
         if self.history is not None:
@@ -115,7 +107,7 @@ class Answers:
             budget: How many answers people can judge at most, or what they may cost if there is a column ``cost``.
             unit: What is drawn: ``"answer"``, or ``"item"`` with all its answers. If left out, items, since the answers
                 to one share its difficulty, which cancels in their difference; but answers of a single system, those
-                with several runs, which repeat each other, preferences, and those that a history tells enough of.
+                with several runs, which repeat each other, and those that a history tells enough of.
             seed: The seed of all random draws.
             **how: Further arguments of `Plan.create`.
 
@@ -131,7 +123,7 @@ class Answers:
 
     def drawn(self, unit: str | None = None) -> dict[str, Any]:
         """How a unit is drawn, or the one of choice: arguments of `Plan.create`."""
-        single = self.scale.prefers or self.runs > 1 or len(self.systems) == 1
+        single = self.runs > 1 or len(self.systems) == 1
         by_bets, once = self._trusted
         chosen = unit or ("answer" if single or by_bets is None else "item")
         if chosen not in UNITS:
@@ -147,8 +139,7 @@ class Answers:
         """Turn people's scores into labels.
 
         Args:
-            scores: ``item, system, score`` (and ``run`` if there are several); rows without a score are left out. A
-                preference has ``item, score``: 1 if the first of `systems` is better, −1 if the second is, else 0.
+            scores: ``item, system, score`` (and ``run`` if there are several); rows without a score are left out.
 
         Returns:
             ``qid, docno, label``.
@@ -156,19 +147,15 @@ class Answers:
         Raises:
             ValueError: If a score is not on the scale or no answer is meant, or an answer has two scores.
         """
-        keys = ["item"] if self.scale.prefers else ["item", "system", *(["run"] if self.runs > 1 else [])]
+        keys = ["item", "system", *(["run"] if self.runs > 1 else [])]
         given = data_frame("scores", scores, *keys, SCORE).dropna(subset=SCORE)
         given = given.assign(**{name: given[name].map(as_text) for name in keys})
-        known = self.table.assign(sign=1)
-        if self.scale.prefers:
-            pairs = self._pairs().rename(columns={"qid": "item"})
-            known = pairs.assign(sign=1 + 2 * pairs[f"rank_{self.systems[0]}"])
-        found = given.merge(known[[*keys, "docno", "sign"]], how="left", on=keys)
+        found = given.merge(self.table[[*keys, "docno"]], how="left", on=keys)
         if (lost := found["docno"].isna()).any():
             row = found[lost].iloc[0]
             raise ValueError(f"there is no answer of {', '.join(f'{name} {shown(row[name])}' for name in keys)}")
-        score = self.scale.labels(found[SCORE] * found["sign"])
-        labels = pd.DataFrame({"qid": found["item"], "docno": found["docno"], "label": score})
+        label = self.scale.labels(found[SCORE])
+        labels = pd.DataFrame({"qid": found["item"], "docno": found["docno"], "label": label})
         labels = labels.drop_duplicates(ignore_index=True)
         if (twice := labels.duplicated(["qid", "docno"])).any():
             raise ValueError(f"item {shown(labels['qid'][twice].iloc[0])}: the same answer has different scores")
@@ -199,33 +186,13 @@ class Answers:
                 "judges and people score on one scale, pass scale="
             )
 
-    def _single(self) -> pd.DataFrame:
+    def _ranked(self) -> pd.DataFrame:
         """A row for each answer, with the ranks of the systems that gave it."""
         table = self.table.rename(columns={"item": "qid"})
         table["place"] = table.groupby(["qid", "system"]).cumcount()
         ranks = table.pivot(index=["qid", "docno"], columns="system", values="place").fillna(-1).astype(np.int64)
         frame = self._described().drop_duplicates(["qid", "docno"], ignore_index=True)
         return frame.join(ranks[list(self.systems)].add_prefix("rank_"), on=["qid", "docno"])
-
-    def _pairs(self) -> pd.DataFrame:
-        """A row for each item, which stands for both answers: the system that is shown first ranks it."""
-        described, system = self._described(), self.table["system"]
-        one, other = (described[system == name].set_index("qid") for name in self.systems)
-        other = other.loc[one.index]
-        # The hashes of the item and the texts decide which answer comes first, whatever the systems are called.
-        turned = one["docno"] > other["docno"]
-        first, second = one.mask(turned, other), other.mask(turned, one)
-        frame = one.assign(docno=first["docno"] + second["docno"])
-        if "text" in frame.columns:
-            texts = (each["text"].fillna("") for each in (first, second))
-            frame["text"] = [f"{FIRST}\n{top}\n\n{SECOND}\n{bottom}" for top, bottom in zip(*texts, strict=True)]
-        if "doc_cost" in frame.columns:
-            frame["doc_cost"] = one["doc_cost"] + other["doc_cost"]
-        for name, hidden in zip(self.systems, (turned, ~turned), strict=True):
-            frame[f"rank_{name}"] = -hidden.astype(np.int64)
-        for name in (name for name in frame.columns if str(name).startswith("judge ")):
-            frame[name] = np.sign(first[name].astype(float) - second[name].astype(float))
-        return frame.reset_index()
 
     def _described(self) -> pd.DataFrame:
         """``qid, docno`` of each answer with what judges read, clusters, costs and judges' scores."""

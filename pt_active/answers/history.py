@@ -65,8 +65,6 @@ class History(NamedTuple):
     def of(cls, source: pd.DataFrame | str | Path, scale: ScoreScale, answers: pd.DataFrame) -> History:
         """Read a history as `Answers` takes it, for answers as `answer_table` returns them."""
         with naming("the history" if isinstance(source, pd.DataFrame) else source):
-            if scale.prefers:
-                raise ValueError("it has scores of single answers, which do not say what preferences to expect")
             table = _past_answers(source)
             if own := sorted(set(table["system"]) & set(answers["system"])):
                 warnings.warn(f"left out of the history, since they are compared now: {some(own)}", stacklevel=3)

@@ -12,11 +12,6 @@ from pt_active.frames.checks import shown, unfit
 from pt_active.frames.qrels import HIGHEST_LABEL
 from pt_active.relevance.measures import SCORE, scores
 
-PREFERENCE = "preference"  # The scale of a label that says which of two answers is better
-
-PREFERENCES = ("the second is better", "no difference", "the first is better")
-"""What the labels 0, 1 and 2 of a preference say."""
-
 _WRITTEN = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|to|…|\.\.)\s*(-?\d+(?:\.\d+)?)(?:\s*:\s*(\d*\.?\d+))?\s*")
 
 
@@ -30,16 +25,13 @@ class ScoreScale:
     low: float
     high: float
     step: float = 1.0
-    prefers: bool = False  # whether a score compares two answers, and is −1, 0 or 1
 
     @classmethod
     def parsed(cls, text: str) -> ScoreScale:
-        """The scale that is written as ``0-1``, ``1-5``, ``0-1:0.25`` (in steps) or ``preference``."""
-        if text == PREFERENCE:
-            return cls(-1, 1, 1, prefers=True)
+        """The scale that is written as ``0-1``, ``1-5`` or ``0-1:0.25`` (in steps)."""
         found = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
         if found is None:
-            raise ValueError(f"a scale is written as 0-1, 1-5, 0-1:0.25 (in steps) or {PREFERENCE}; got {shown(text)}")
+            raise ValueError(f"a scale is written as 0-1, 1-5 or 0-1:0.25 (in steps); got {shown(text)}")
         low, high, step = float(found[1]), float(found[2]), float(found[3] or 1)
         number = (high - low) / step if step > 0 else 0.0
         if not (0.5 < number <= HIGHEST_LABEL and abs(number - round(number)) < 1e-6):
@@ -68,8 +60,6 @@ class ScoreScale:
 
     def names(self) -> str:
         """The words for labels that are not the scores themselves, as ``--grade-names`` takes them; may be empty."""
-        if self.prefers:
-            return ",".join(PREFERENCES)
         own = self.scores
         if np.array_equal(own[self.first :], np.arange(self.first, self.max_grade + 1)):
             return ""

@@ -117,7 +117,7 @@ class AnswerFiles:
     """Answers of systems to the same items."""
 
     answers: list[str] | None = flag("Answers of systems, in place of runs: one table, or NAME=FILE for each.", "FILE")
-    scale: str = flag("How people score answers: 0-1, 1-5, 0-1:0.25 or preference.", "SCALE", "0-1")
+    scale: str = flag("How people score answers: 0-1, 1-5 or 0-1:0.25.", "SCALE", "0-1")
 
     def read(self, history: Path | None) -> Answers:
         """The answers."""

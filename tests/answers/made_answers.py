@@ -27,9 +27,3 @@ def made(items: int = 120, better: float = 0.4, runs: int = 1, noise: float = 0.
 def true_scores(table: pd.DataFrame) -> pd.DataFrame:
     """What people say, as `Answers.labels` takes it."""
     return table.drop(columns="score").rename(columns={"truth": "score"})
-
-
-def preferred(table: pd.DataFrame) -> pd.DataFrame:
-    """``item, score``: 1 where the answer of the system new is better."""
-    by_item = table.pivot(index="item", columns="system", values="truth")
-    return (by_item["new"] - by_item["old"]).rename("score").reset_index()

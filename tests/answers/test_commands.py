@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from made_answers import made, preferred, true_scores
+from made_answers import made, true_scores
 from typer.testing import CliRunner
 
 from pt_active import Answers
@@ -32,14 +32,13 @@ def init(table: pd.DataFrame, budget: int, *words: str) -> str:
     return run("init", "--answers", "answers.csv", "--budget", budget, *words)
 
 
-def fill(table: pd.DataFrame, scale: str = "0-1", scores: pd.DataFrame | None = None) -> str:
-    """Export a worklist and let people score it; what the export says."""
-    said = run("export", "--out", "my-plan.csv", "--format", "csv")
-    labels = Answers(table.drop(columns="run"), scale).labels(true_scores(table) if scores is None else scores)
+def fill(table: pd.DataFrame) -> None:
+    """Export a worklist and let people score it."""
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    labels = Answers(table.drop(columns="run")).labels(true_scores(table))
     worklist = pd.read_csv("my-plan.csv", dtype=str).drop(columns="label").merge(labels, how="left")
     assert worklist["label"].notna().all()
     worklist.to_csv("my-plan.csv", index=False)
-    return said
 
 
 def test_five_commands_from_a_table_to_a_verdict():
@@ -91,17 +90,6 @@ def test_the_answers_of_another_plan_stay_and_those_of_the_project_are_made_agai
     assert said.startswith("Plan for Score(step=0.5)@1 of new, old\n")
     assert re.search(r"by traffic \(.* has 50%, so they count as 3\)", said)
     assert Path("other").is_dir()
-
-
-def test_a_preference_is_one_decision_an_item():
-    table = made(60, better=1.5)
-    init(table.drop(columns="score"), 60, "--scale", "preference")
-    run("plan")
-    scores = preferred(table)
-    told = fill(table, "preference", scores)
-    assert "A label is 0 (the second is better), 1 (no difference), 2 (the first is better)." in told
-    assert len(pd.read_csv("my-plan.csv")) == 60
-    assert f"{scores['score'].mean():+.4f}" in run("status")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from made_answers import made, preferred, true_scores
+from made_answers import made, true_scores
 from scipy import stats
 
 from pt_active import Answers
@@ -52,7 +52,6 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone():
     assert Answers(table).drawn() == {"level": "query", "design": "optimal", "defensive": 0.2}
     assert Answers(made(10, runs=2)).drawn() == Answers(table).drawn("answer") == {"level": "document"}
     assert Answers(alone).drawn() == {"level": "document", "design": "successive"}
-    assert Answers(table, "preference").drawn() == {"level": "document"}
     assert len(Answers(table.assign(cost=5)).plan(60).assessments) == 12  # The budget is in the unit of the costs.
     plan, scored = Answers(alone).plan(60, seed=1), Answers(alone).labels(true_scores(alone))
     status = plan.status(asked_for(plan, scored), margin=0.2)
@@ -85,23 +84,20 @@ def test_a_shared_answer_is_judged_once():
     plan, labels = answers.plan(59, unit="answer"), answers.labels(true_scores(table))
     assert len(answers.pool) == len(labels) == 59
     difference = plan.compare(asked_for(plan, labels)).difference
-    assert difference == pytest.approx(preferred(table)["score"].mean())
+    truth = table.groupby("system")["truth"].mean()
+    assert difference == pytest.approx(truth["new"] - truth["old"])
 
 
-@pytest.mark.parametrize(("scale", "runs"), [("0-1", 1), ("0-1", 2), ("preference", 1)])
-def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn_and_found(scale, runs):
+@pytest.mark.parametrize("runs", [1, 2])
+def test_neither_the_order_of_rows_nor_the_names_of_systems_change_what_is_drawn_and_found(runs):
     table = made(30, runs=runs).assign(cost=lambda t: 1 + t.index % 3)
-    if scale != "preference":  # where it is open which of two equal answers is the first
-        table.loc[table["item"] == "i3", ["answer", "truth"]] = "same", 1
+    table.loc[table["item"] == "i3", ["answer", "truth"]] = "same", 1
     turned = table.sample(frac=1, random_state=1).replace({"system": {"new": "older", "old": "newer"}})
     found = []
     for each, sign in ((table, 1), (turned, -1)):
-        answers = Answers(each, scale)
-        plan, scores = answers.plan(80), true_scores(each)
-        if answers.scale.prefers:
-            scores = preferred(table)
-            scores["score"] *= sign
-        labels = asked_for(plan, answers.labels(scores))
+        answers = Answers(each)
+        plan = answers.plan(80)
+        labels = asked_for(plan, answers.labels(true_scores(each)))
         compared, status = plan.compare(labels), plan.status(labels)
         ends = sorted([sign * status.low, sign * status.high])
         found.append((plan.assessments, [sign * compared.difference, compared.pvalue, *ends]))
@@ -130,27 +126,13 @@ def labelled(**rows: object) -> pd.DataFrame:
         (lambda: labelled(item=["i0"], system="new", score=3), "expected a score from 0 to 1; got 3"),
         (lambda: labelled(item="i0", system=["new", "old"], score=[0, 1]), "'i0': the same answer has different"),
         (lambda: Answers(WRONG), "item 'i3', system 'old': score_gpt is 3, outside 0 to 1; .* scale="),
-        (lambda: Answers(made(5).query("system == 'new'"), "preference"), "between two systems"),
-        (lambda: Answers(made(5, runs=2), "preference"), "not 2 with 2 runs each"),
         (lambda: Answers(made(5)).drawn("query"), "a unit is an answer or an item, got 'query'"),
     ],
 )
 def test_what_does_not_fit_is_refused(ask, message):
     with pytest.raises(ValueError, match=message):
         ask()
-    for scale in ("0-3", "preference"):
-        assert Answers(WRONG, scale).judges == ["score", "score_gpt"]
-
-
-def test_the_difference_of_a_preference_is_its_mean_whichever_answer_is_shown_first():
-    table = made()
-    answers, scores = Answers(table, "preference"), preferred(table)
-    plan, labels = answers.plan(len(scores)), answers.labels(scores)
-    assert plan.compare(labels).difference == pytest.approx(scores["score"].mean())
-    shown = plan.assessments.merge(labels).merge(scores, left_on="qid", right_on="item")
-    first_is_new = shown["text"].str.match(r"First answer\nanswer \d+ 0")
-    assert 0.3 < first_is_new.mean() < 0.7
-    assert (shown["label"] == 1 + shown["score"].where(first_is_new, -shown["score"])).all()
+    assert Answers(WRONG, "0-3").judges == ["score", "score_gpt"]
 
 
 def test_one_score_for_all_answers_is_no_warning():
@@ -163,8 +145,8 @@ def test_one_score_for_all_answers_is_no_warning():
 
 
 @pytest.mark.parametrize("label", [-1, " -1.0 ", -2])
-def test_a_preference_of_minus_one_is_refused_and_not_taken_as_unjudged(label, tmp_path):
-    plan = Answers(made(20).drop(columns="score"), "preference").plan(10)
+def test_a_score_of_minus_one_is_refused_as_a_label_and_not_taken_as_unjudged(label, tmp_path):
+    plan = Answers(made(20).drop(columns="score"), "-1-1").plan(10)
     given = plan.assessments[["qid", "docno"]].assign(label=[str(label)] + ["1"] * (len(plan.assessments) - 1))
     given.to_csv(tmp_path / "judged.csv", index=False)
     given.to_json(tmp_path / "texts.jsonl", orient="records", lines=True)

@@ -222,13 +222,11 @@ def test_the_command_refuses_in_a_line_what_is_no_history(history, said, tmp_pat
     assert not Path("pt-active.toml").exists()
 
 
-def test_the_command_takes_a_history_and_leaves_preferences_without(tmp_path, monkeypatch):
+def test_the_command_takes_a_history(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     TABLE.drop(columns="truth").to_csv("answers.csv", index=False)
     HISTORY.to_csv("past.csv", index=False)
     words = ["init", "--answers", "answers.csv", "--history", "past.csv", "--budget", "40"]
-    refused = CliRunner().invoke(app, [*words, "--scale", "preference"])
-    assert (refused.exit_code, "do not say what preferences" in refused.stderr) == (2, True)
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     pool = pd.read_parquet("my-plan-answers.parquet").set_index("docno")["grade_1"].sort_index()

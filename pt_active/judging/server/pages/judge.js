@@ -119,16 +119,6 @@
     return [...parts, text.slice(from)];
   };
 
-  // Two answers of which a judge says which is better: the label 2 says that the first is, 0 that the second is.
-  const prefers = document.querySelector(".grade span")?.textContent === "the second is better";
-  const PAIR = /^(First answer)\n([^]*?)\n\n(Second answer)\n([^]*)$/;
-  const beside = (name, parts) => {
-    const section = document.createElement("section"), head = document.createElement("h2");
-    head.textContent = name;
-    section.append(head, ...parts);
-    return section;
-  };
-
   const current = () => (looking >= 0 ? history[looking].task : queue[0]);
 
   const show = () => {
@@ -143,12 +133,9 @@
     $("name").textContent = task.name;
     // The name of an answer is a hash, which says nothing beside its text.
     $("name").hidden = $("name").className === "hash" && Boolean(task.text);
-    const pair = prefers && PAIR.exec(task.text || "");
-    document.body.classList.toggle("pair", Boolean(pair));
     // Where there is a reference answer, its words are marked, and not those of the question.
     const wanted = (task.query || "").split("\n\nReference answer: ").at(-1);
-    if (pair) $("text").replaceChildren(...[1, 3].map((at) => beside(pair[at], marked(pair[at + 1], wanted))));
-    else if (task.text) $("text").replaceChildren(...marked(task.text, wanted));
+    if (task.text) $("text").replaceChildren(...marked(task.text, wanted));
     else $("text").textContent = "There is no text to show.";
     $("note").value = said && said.note !== TAKEN_BACK ? said.note : "";
     $("earlier").hidden = !said;
@@ -262,9 +249,7 @@
       if (event.key === "Escape") $("document").focus();
       return;
     }
-    const side = { ArrowRight: 0, ArrowLeft: 2 }[event.key];  // ↓ scrolls
-    if (side !== undefined && document.body.classList.contains("pair")) answer("judged", side);
-    else if (/^\d$/.test(event.key) && Number(event.key) < grades) answer("judged", Number(event.key));
+    if (/^\d$/.test(event.key) && Number(event.key) < grades) answer("judged", Number(event.key));
     else if (keys[event.key.toLowerCase()]) keys[event.key.toLowerCase()]();
     else return;
     event.preventDefault();
