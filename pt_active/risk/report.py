@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.visible import visible
-from pt_active.inference.ties import difference
 from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, ZeroOne, check_rel
+from pt_active.relevance.losses import F1, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.audit import Audit
 from pt_active.risk.judged import JudgedAgreement, JudgedPairs, KnownZero, usual_estimator
 from pt_active.showing.printed import Printed, listed, plain
@@ -33,13 +32,10 @@ QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
 def asked_for(judged: JudgedPairs, quantity: str, rel: int) -> JudgedPairs:
     """The labels of an audit, asked for another quantity than its own loss."""
     kind = QUANTITIES[quantity]
-    return JudgedAgreement.of(judged, kind) if isinstance(kind, str) else with_loss(judged, kind(rel))
-
-
-def with_loss(judged: JudgedPairs, loss: Loss, member: np.ndarray | None = None) -> JudgedPairs:
-    """The labels of an audit, asked for another loss over members, bool[N]; the sample serves every loss."""
-    pairs = replace(judged.pairs, loss=loss, member=judged.pairs.member if member is None else member)
-    return replace(judged, pairs=pairs, basis=replace(judged.basis, measure=str(loss)))
+    if isinstance(kind, str):
+        return JudgedAgreement.of(judged, kind)
+    loss = kind(rel)
+    return replace(judged, pairs=replace(judged.pairs, loss=loss), basis=replace(judged.basis, measure=str(loss)))
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,6 @@ class AuditReport(Printed):
 
     estimates: Mapping[str, Mapping[str, Estimate]]  # quantity in `QUANTITIES` → judge → estimate
     ranking: Comparison | Ranking | None  # of two judges' errors, or of more; None of one
-    drift: pd.DataFrame  # ``what, estimate, low, high, note`` of two judges; else without rows
     rel: int  # the lowest grade that counts as relevant
 
     @classmethod
@@ -84,13 +79,12 @@ class AuditReport(Printed):
             name: {judge: of.estimate(s, settings) for s, judge in enumerate(judged.names)}
             for name, of in asked.items()
         }
-        errors, drift = asked["error"], pd.DataFrame(columns=_DRIFT)
         ranking: Comparison | Ranking | None = None
         if len(judged.names) == 2:
-            ranking, drift = errors.compare(0, 1, settings), _drift(judged, settings, rel)
+            ranking = asked["error"].compare(0, 1, settings)
         elif len(judged.names) > 2:
-            ranking = rank_judged(errors, settings)
-        return cls(estimates, ranking, drift, rel)
+            ranking = rank_judged(asked["error"], settings)
+        return cls(estimates, ranking, rel)
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -128,7 +122,7 @@ class AuditReport(Printed):
     def table(self) -> pd.DataFrame:
         """One row per quantity and judge: ``quantity, judge, estimate, low, high, note``."""
         each = [one for of_judges in self.estimates.values() for one in of_judges.values()]
-        rows = [(one.basis.measure, one.name, *_numbers(one)) for one in each]
+        rows = [(one.basis.measure, one.name, one.point, *one.confidence_interval(), one.note) for one in each]
         return pd.DataFrame(rows, columns=["quantity", "judge", "estimate", "low", "high", "note"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,50 +133,16 @@ class AuditReport(Printed):
             "rel": self.rel,
             "estimates": {name: {judge: e.to_dict() for judge, e in of.items()} for name, of in self.estimates.items()},
             "ranking": None if self.ranking is None else self.ranking.to_dict(),
-            "drift": self.drift,
         }
         ready: dict[str, Any] = plain(said)
         return ready
 
     def __str__(self) -> str:
-        table, judges = self.table(), self.judges
-        lines = [self.answer, _lines(table)]
-        if len(self.drift):
-            lines.append(f"{judges[0]} minus {judges[1]}:\n{_lines(self.drift)}")
+        table = self.table()
+        numbers = table.drop(columns="note")
+        shown = numbers.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")
         noted = table[table["note"] != ""]
         notes = dict.fromkeys(noted["quantity"] + " of " + noted["judge"] + ": " + noted["note"])
-        facts = [*self.estimates["error"][judges[0]].basis.facts(), *(("note", note) for note in notes)]
-        return visible("\n\n".join(lines) + "\n\n" + "\n".join(f"{name:<10}{text}" for name, text in facts))
-
-
-KNOWN = "known of all pairs"  # The note of a number that needs no labels
-
-_DRIFT = ["what", "estimate", "low", "high", "note"]
-
-
-def _drift(judged: JudgedPairs, settings: Settings, rel: int) -> pd.DataFrame:
-    said, p = judged.pairs.closest_grades, judged.pairs.weight
-    changed = judged.pairs.member & (said[:, 0] != said[:, 1])
-    known = {
-        "share of pairs with another grade": float(p @ changed),
-        "difference in the mean grade": float(difference(p @ said[:, 0], p @ said[:, 1])),
-    }
-    rows: list[tuple[object, ...]] = [(what, value, value, value, KNOWN) for what, value in known.items()]
-    for name in ("error", "precision", "recall", "kappa"):
-        found = asked_for(judged, name, rel).compare(0, 1, settings)
-        rows.append((f"difference in {found.basis.measure}", *_numbers(found)))
-    if changed.any():
-        right = with_loss(judged, Accuracy(), changed)
-        for s, name in enumerate(judged.names):
-            rows.append((f"right where they differ: {name}", *_numbers(right.estimate(s, settings))))
-    return pd.DataFrame(rows, columns=_DRIFT)
-
-
-def _numbers(result: Estimate | Comparison) -> tuple[float, float, float, str]:
-    return (result.point, *result.confidence_interval(), result.note)
-
-
-def _lines(table: pd.DataFrame) -> str:
-    """A table as text, numbers with four digits, without its notes."""
-    numbered = table.drop(columns="note")
-    return numbered.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")
+        facts = [*self.estimates["error"][self.judges[0]].basis.facts(), *(("note", note) for note in notes)]
+        lines = "\n".join(f"{name:<10}{text}" for name, text in facts)
+        return visible(f"{self.answer}\n\n{shown}\n\n{lines}")

@@ -42,7 +42,7 @@ def audit_of(judges: dict[str, pd.DataFrame], budget: int, seed: int = 0) -> Aud
 def test_all_labels_give_what_scikit_learn_computes() -> None:
     truth, judges = world(80, 1, 0.3, 0.5)
     report = AuditReport.of(audit_of(judges, 80), truth, rel=2)
-    people, said = truth["label"], [judge["label"] for judge in judges.values()]
+    people = truth["label"]
     exact = {
         "error": lambda own: (people != own).mean(),
         "precision": lambda own: metrics.precision_score(people >= 2, own >= 2),
@@ -54,9 +54,6 @@ def test_all_labels_give_what_scikit_learn_computes() -> None:
         found = report.estimates[quantity][name]
         value = score(judge["label"])
         assert [found.value, *found.confidence_interval()] == pytest.approx([value] * 3)
-    drift = report.drift.set_index("what")["estimate"]
-    assert drift["share of pairs with another grade"] == pytest.approx((said[0] != said[1]).mean())
-    assert drift["difference in the mean grade"] == pytest.approx((said[0] - said[1]).mean())
 
 
 @pytest.mark.slow
@@ -102,8 +99,6 @@ def test_the_differences_of_judges_that_agree_are_known_to_be_0() -> None:
     truth, judges = world(200, 8, 0.3)
     audit = audit_of(judges | {"twin": judges["judge0"]}, 50)
     report = AuditReport.of(audit, wanted(audit, truth))
-    differences = report.drift[report.drift["what"].str.startswith("difference")]
-    assert differences[["estimate", "low", "high"]].to_numpy().tolist() == [[0, 0, 0]] * 5
     assert report.answer == "judge0 and twin err equally often."
     assert set(report.kept) == {"judge0", "twin"}
     judged = audit.judged(wanted(audit, truth))
