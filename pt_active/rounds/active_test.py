@@ -156,13 +156,12 @@ class JudgedInstances(Labelled):
     state: RoundsSoFar
     measure: irm.Measure | PairMeasure
     grade: np.ndarray  # int64[D], the labels; -1 where there is none
-    slice: str | None  # of the queries that count
     bandwidth: float | str | None  # of the kernel regressions; None for a rule of thumb
 
     def measured(self, contrast: Contrast, settings: Settings) -> Measured:
         """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
         rounds, measure, name = self.state.rounds, self.measure, settings.estimator
-        statistic, model = self.state.instances.statistic(measure, self.grade, self.slice)
+        statistic, model = self.state.instances.statistic(measure, self.grade)
         if isinstance(statistic, np.ndarray):
             mean = estimate_mean(rounds, statistic, name, model, self.bandwidth)
             scale = float(np.abs(statistic).max(initial=0.0))
@@ -326,7 +325,6 @@ class ActiveTest(Kept[RoundsSoFar]):
         missing: str = "error",
         *,
         bandwidth: float | str | None = None,
-        slice: str | None = None,
     ) -> Estimate:
         """Estimate the measure over the whole pool [theory 7].
 
@@ -335,14 +333,12 @@ class ActiveTest(Kept[RoundsSoFar]):
             measure: A measure to estimate from the same labels, instead of the test's; for pairs also ``AUC()`` and
                 ``AP()``.
             estimator: A name in `weightings.round_estimators`; ratios, areas and slices need one without a model. The
-                default is ``lur_regression`` for queries (``lur`` for a slice) and ``aiipw_ratio`` for pairs (``lur``
-                if the test's measure has a slice).
+                default is ``lur_regression`` for queries and ``aiipw_ratio`` for pairs (``lur`` if the test's measure
+                has a slice).
             confidence: Confidence level of the interval.
             missing: How to treat a drawn document without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
             bandwidth: h of the kernel regressions, in the unit of g, or ``"cross_validated"``; a rule of thumb by
                 default.
-            slice: Name of a true/false column of the pool that confines the estimate to a slice of the queries. A
-                measure of pairs names its own slice: ``ZeroOne(slice="column")``.
 
         Returns:
             The estimate. It is NaN, with the reason as its note, if the labels do not define it, such as AUC when all
@@ -355,7 +351,7 @@ class ActiveTest(Kept[RoundsSoFar]):
         drawn = state.rounds.drawn
         if not drawn.any():
             raise ValueError("no round has drawn anything, so there is nothing to estimate from: call next_round")
-        estimator = instances.usual_estimator(slice is not None) if estimator is None else estimator
+        estimator = instances.usual_estimator if estimator is None else estimator
         if estimator not in round_estimators():
             known = ", ".join(round_estimators())
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
@@ -373,7 +369,7 @@ class ActiveTest(Kept[RoundsSoFar]):
             n_rounds=len(state.manifest.rounds),
             **labels.about,
         )
-        judged = JudgedInstances((instances.name,), basis, state, chosen, labels.grade, slice, bandwidth)
+        judged = JudgedInstances((instances.name,), basis, state, chosen, labels.grade, bandwidth)
         return judged.estimate(0, settings)
 
     def __str__(self) -> str:

@@ -53,6 +53,7 @@ class QueryInstances(_Drawable):
     level = "query"
     # The design uses the variance of a query's value as well as its mean, so all active strategies go beyond the score.
     beyond_score: ClassVar[frozenset[str]] = frozenset({"ori", "rec", "rf"})
+    usual_estimator: ClassVar[str] = "lur_regression"
 
     measure: irm.Measure
     pool: Pool
@@ -77,10 +78,6 @@ class QueryInstances(_Drawable):
     def name(self) -> str:
         """The ranker, or both with a minus between them."""
         return " − ".join(self.pool.names)
-
-    def usual_estimator(self, of_slice: bool) -> str:
-        """The default estimator."""
-        return "lur" if of_slice else "lur_regression"
 
     @cached_property
     def expectations(self) -> Moments:
@@ -110,13 +107,9 @@ class QueryInstances(_Drawable):
             raise ValueError(f"{measure} is a measure of pairs; this test draws queries, for measures such as DCG@10")
         return parse_measure(measure, self.pool.max_grade)
 
-    def statistic(self, measure: Any, labels: np.ndarray, slice: str | None = None) -> Values:
-        """The mean of the measure, or the ratio of two means over a slice of queries, from labels int64[D]."""
+    def statistic(self, measure: Any, labels: np.ndarray) -> Values:
+        """The mean of the measure, from labels int64[D]."""
         values = self._of_queries(measured_values(self.pool, measure, labels))
-        if slice is not None:
-            inside = np.zeros(self.number, dtype=bool)
-            inside[self.instance[slice_rows(self.frame, slice)]] = True
-            return statistics.ratio(values * inside, self._scale * inside), None
         moments = self.expectations if measure == self.measure else self.pool.moments(measure)
         return values, self._of_queries(moments.mean)
 
@@ -172,7 +165,8 @@ class PairInstances(_Drawable):
             return QueryInstances.beyond_score
         return frozenset({"rf"} if two else {"rf", "rec"})
 
-    def usual_estimator(self, of_slice: bool) -> str:
+    @property
+    def usual_estimator(self) -> str:
         """The default estimator, not ``aiipw_ratio`` if the measure has a slice, whose members no score tells."""
         return "aiipw_ratio" if self.measure.slice is None else "lur"
 
@@ -212,11 +206,8 @@ class PairInstances(_Drawable):
         measure.grades_allowed(self.grades.shape[1] - 1)
         return measure
 
-    def statistic(self, measure: Any, labels: np.ndarray, slice: str | None = None) -> Values:
+    def statistic(self, measure: Any, labels: np.ndarray) -> Values:
         """A mean loss, a ratio (such as a mean over a slice), or an area under a curve, from labels int64[D]."""
-        if slice is not None:
-            own = f"{measure.name}(…, slice={slice!r})"
-            raise ValueError(f"a measure of pairs names its own slice: write {own}")
         observed = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
         if isinstance(measure, Area):
             score, relevant = (relevance(each, measure.rel) for each in (self.grades, observed))

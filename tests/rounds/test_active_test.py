@@ -219,7 +219,6 @@ THREE = {"rank_a": 0, "rank_b": 0, "rank_c": 0, "docno": "d", "qid": PAIRS["docn
         (lambda: estimated(estimator="snis"), "unknown estimator 'snis'; the estimators are lur"),
         (lambda: estimated(measure=ZeroOne(slice="long")), "must name a column of the pool .*, got 'long'"),
         (lambda: estimated(measure=AUC(slice="grade_1")), "row 0: expected a grade_1 that is true or false"),
-        (lambda: estimated(measure=Precision(), slice="short"), r"write Precision\(…, slice='short'\)"),
         (lambda: estimated(measure=Precision(), estimator="lur_difference"), "lur_difference is for means"),
         (lambda: estimated(measure="AUC"), r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"),
         (lambda: made(AUC()), r"draw for CrossEntropy\(\), and estimate AUC"),
@@ -342,15 +341,6 @@ def test_kernel_estimators_warn_where_the_draws_look_beyond_the_score(pool, loss
     test = ActiveTest.create(pool, None, loss).next_round(40)
     note = test.estimate(wanted(test, pool), estimator="aiipw_ratio").note
     assert ("assumes that draws depend" in note) != known
-
-
-def test_slices_of_queries(pipeline, demo) -> None:
-    topics = demo.topics.assign(q_long=np.arange(len(demo.topics)) % 3 == 0)
-    test = ActiveTest.create(pipeline, topics, "DCG@10").next_round(len(topics))
-    inside = ActiveTest.create(pipeline, topics[topics["q_long"]], "DCG@10").next_round(40)
-    alone = inside.estimate(demo.judge(inside.assessments))
-    found = test.estimate(demo.judge(test.assessments), slice="q_long")
-    assert found.value == pytest.approx(alone.value, abs=1e-12)
 
 
 @pytest.mark.filterwarnings("error")
