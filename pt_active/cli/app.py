@@ -79,7 +79,7 @@ COMMANDS: Mapping[str, Listed] = {
         FURTHER,
         "answers:gate",
         "Decide whether a ranker may replace another; the exit code gives the answer.",
-        "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02 --junit gate.xml",
+        "pt-active gate my-plan judged-so-far.csv --queries new --margin 0.02",
     ),
     "sample-queries": Listed(
         FURTHER,
@@ -114,15 +114,12 @@ COMMANDS: Mapping[str, Listed] = {
 }
 """The commands in the order of the help, most wanted first."""
 
-MEMORY = 1_200_000_000  # Bytes of addresses that a command needs, most of them for libraries
-
 
 class Commands(TyperGroup):
     """The commands, each loaded when it is run; errors and warnings are printed in one line each."""
 
     def loaded(self, name: str) -> Any:
         """A command with its options; its file is imported."""
-        _check_memory()
         from pt_active.cli.options import as_command
         from pt_active.cli.project import COMMANDS as TAKEN
         from pt_active.cli.project import key_of
@@ -157,20 +154,6 @@ class Commands(TyperGroup):
         """Run a command."""
         with failures_told(), printed_warnings():
             return super().invoke(ctx)
-
-
-def _check_memory() -> None:
-    """Raise if a limit on memory (``ulimit -v``) is too low for libraries, which would crash or wait for ever."""
-    try:
-        from resource import RLIMIT_AS, getrlimit
-    except ImportError:  # Windows
-        return
-    limit, _ = getrlimit(RLIMIT_AS)
-    if 0 <= limit < MEMORY:
-        raise MemoryError(f"the limit (ulimit -v) is {limit / 1e9:.2g} GB, and pt-active needs {MEMORY / 1e9:.2g} GB")
-    if 0 <= limit <= 4 * MEMORY:
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the usual one begins with a gigabyte
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @contextlib.contextmanager

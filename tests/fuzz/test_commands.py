@@ -14,7 +14,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -251,14 +250,6 @@ def test_an_answer_that_cannot_be_printed_fails_in_one_line(world: Path) -> None
         said = subprocess.run([sys.executable, "-m", "pt_active", *line.split()], **how).stderr.splitlines()
         assert [each for each in said if not each.startswith("warning: ")] == [f"error: {message}"]
         os.close(out)
-
-
-def test_a_limit_on_memory_that_libraries_do_not_fit_into_is_one_line(world: Path, monkeypatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (10**9, resource.RLIM_INFINITY))
-    monkeypatch.chdir(world)
-    result = CliRunner().invoke(app, ["status", "plan", "judged.csv"])
-    said = "error: there is not enough memory: the limit (ulimit -v) is 1 GB, and pt-active needs 1.2 GB\n"
-    assert (result.exit_code, result.stderr) == (2, said)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no list of loaded libraries")
