@@ -46,15 +46,6 @@ def check_new(path: Path) -> None:
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
 
 
-def new_path(path: Path) -> Path:
-    """The path, or if it exists the path with the first free number, such as ``plan-2``."""
-    new, number = path, 1
-    while new.exists():
-        number += 1
-        new = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return new
-
-
 def beside(folder: Path, ending: str) -> Path:
     """The path beside a folder that is called after it, such as ``plan.csv``."""
     return folder.with_name(f"{folder.name}{ending}")
@@ -92,9 +83,8 @@ def next_look(plan: Plan, folder: Path, worklist: Path, project: Path | None = N
     manifest = plan.tables.manifest
     earlier = [EARLIER] if manifest.extended else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
-    told = f"{EARLIER} stands for the files with the earlier labels.\n" if earlier else ""
     line = command_line("status", folder, *earlier, worklist, *margin, project=project)
-    return f"{told}Next, as labels come in:\n  {line}"
+    return f"Next, as labels come in:\n  {line}"
 
 
 def rounded_up(budget: float) -> str:

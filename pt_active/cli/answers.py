@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pandas as pd
@@ -20,19 +19,16 @@ from pt_active.cli.answer import (
     command_line,
     extension,
     given_words,
-    kept_at,
     rounded_up,
 )
 from pt_active.cli.audit import audit_shown, is_audit
 from pt_active.cli.ledger import decided_in
 from pt_active.cli.options import MARGIN, REQUIRED, Asked, LabelFiles, Look, flag, is_whole, judged_part
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import is_records
 from pt_active.frames.sources import naming, read_source
 from pt_active.frames.tables import read_spreadsheet
-from pt_active.frames.visible import visible
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.new_queries import NEW
 from pt_active.inference.stopping.looks import ALWAYS
@@ -43,7 +39,6 @@ from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.manifest import digest
-from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.plan import Plan
 
@@ -86,15 +81,13 @@ def status(
     filled = looks is None and asked.missing is not None
     if measure is not None or ranked or filled or (len(plan.rankers) == 1 and look.margin is None):
         content, text, _ = _at_the_end(plan, given, asked, measure)
-        hint = "" if measure is not None else f"All of it on one page:\n  {_page_of(labels, *words)}"
+        hint = "" if measure is not None else _page_of(labels, *words)
         return _with_agreement(Answer(content, text, hint), plan, given)
     state = plan.status(given, looks, look.margin, **asked.fields, **asked.pair)
-    one = state if isinstance(state, Status) else state.slowest
-    if isinstance(state, PairStatus) and state.resolved:
-        page = _page_of(labels, "--so-far", *given_words(first=one.first, second=one.second))
-        hint = f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {page}"
-    else:
-        hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
+    one = state.slowest if isinstance(state, PairStatus) else state
+    if one is not state:  # a page so far is of one pair
+        words = given_words(first=one.first, second=one.second, queries=asked.queries)
+    hint = next_step(one, plan, labels, [*given_words(margin=look.margin), *words])
     text = state.details if details and isinstance(state, Status) else str(state)
     content = state.to_dict()
     if not (one.due or one.judged < one.drawn) and is_whole(plan, given):
@@ -189,46 +182,36 @@ def report(
 
 
 def next_step(state: Status, plan: Plan, labels: LabelFiles, asked: Sequence[str] = ()) -> str:
-    """The hint below a status: what to do or to type next."""
-    if state.resolved and not np.isfinite(state.value):  # what comes first has no label
-        return "The verdict stands. For an estimate and a report, judge what was passed over first."
+    """The hint below a status with what to type next; empty where its advice says all."""
     if state.resolved:
-        page = _page_of(labels, "--so-far", *asked)
-        return f"You can stop judging: the interval at the top is the result. To put everything on one page:\n  {page}"
+        # Without an estimate, since what comes first has no label, there is nothing to report.
+        return _page_of(labels, "--so-far", *asked) if np.isfinite(state.value) else ""
     planned = state.unit in ("query", "part") and state.looks != ALWAYS
     if state.within_reach or (planned and state.judged < state.drawn):
         return _judge_on(state, labels)
-    if planned:
-        return "That was the last planned look."
-    if state.holds_for_new and not np.isfinite(state.needed):
-        return "Plan again with more queries."
-    lacking, least = state.needed - plan.tables.manifest.limit, 0.0
-    if plan.tables.documents and not has_order(plan.tables):
-        least = float(np.nanmax(plan.tables.pool.query_cost))  # all documents of a query are drawn at once
-    budget = rounded_up(max(lacking, least)) if lacking > 0 else "BUDGET"
-    return f"Next, draw more:\n  {extension(labels.plan, budget, labels.project)}"
+    lacking = state.needed - plan.tables.manifest.limit
+    if planned or not lacking > 0:
+        return ""
+    return f"Next, draw more:\n  {extension(labels.plan, rounded_up(lacking), labels.project)}"
 
 
 def _judge_on(state: Status, labels: LabelFiles) -> str:
     """The hint to keep judging: in browsers where people have begun there, or in a worklist."""
-    once = state.looks is None and state.judged < state.drawn
-    at_the_end = "There is one look, at the end: the labels so far are kept until all are there.\n"
-    hint, folder = at_the_end if once else "", labels.plan
+    folder = labels.plan
     if kept := [file for file in labels.qrels if is_store(file)]:
-        store = [] if kept[-1].absolute() == kept_at(folder).absolute() else ["--store", str(kept[-1])]
-        asked = given_words(
-            margin=state.margin if state.second is None else None, queries=NEW if state.holds_for_new else None
-        )
-        line = command_line("judge", folder, *store, *asked, project=labels.project)
-        return f"{hint}Next, let people keep judging, and ask again:\n  {line}"
+        margin = state.margin if state.second is None else None
+        asked = given_words(store=kept[-1], margin=margin, queries=NEW if state.holds_for_new else None)
+        line = command_line("judge", folder, *asked, project=labels.project)
+        return f"Next, let people keep judging, and ask again:\n  {line}"
     worklist = command_line("export", folder, "--out", beside(folder, ".csv"), "--format", TABLE_FORMAT)
-    return f"{hint}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
+    return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
 
 
 def _page_of(labels: LabelFiles, *words: str) -> str:
-    """The command that puts the labels of a plan on one page."""
+    """The hint to put the labels of a plan on one page."""
     out = beside(labels.plan, ".html")
-    return command_line("report", labels.plan, *labels.qrels, *words, "--out", out, project=labels.project)
+    line = command_line("report", labels.plan, *labels.qrels, *words, "--out", out, project=labels.project)
+    return f"Next, put everything on one page:\n  {line}"
 
 
 def gate(
@@ -236,7 +219,6 @@ def gate(
     asked: Asked,
     look: Look,
     better: bool = flag("Whether it must be better, and not only no worse than by the margin.", default=False),
-    junit: Path | None = flag("A JUnit file to create.", "FILE"),
     ledger: Path | None = None,
 ) -> Answer:
     """Decide whether the first ranker may replace the second. Exit code 0: it may; 1: it may not; 3: not decided yet.
@@ -258,8 +240,6 @@ def gate(
     else:
         release = _release(plan, given, about, rule=rule, margin=Rule.of(rule, look.margin).margin, looks=looks)
         decided = decided_in(ledger, release, asked.confidence, decide)
-    if junit is not None:
-        write_file(junit, in_junit(decided), replace=True)
     hint = ""
     if decided.outcome == UNRESOLVED and looks is not None:
         hint = next_step(decided.status, plan, labels)
@@ -273,18 +253,3 @@ def _release(plan: Plan, labels: pd.DataFrame, about: Mapping[str, Any], **asked
     seen = digest(checked_qrels(as_qrels(labels))[["qid", "docno", "label"]])[:16]
     of_plan = made.origin if asked["looks"] == ALWAYS else made.id  # whose order goes on in its extensions
     return {**about, **asked, "plan": of_plan, "first": first, "second": second, "labels": seen}
-
-
-def in_junit(gate: Gate) -> str:
-    """The gate as a JUnit file with one test case; an undecided gate is an error, which fails a build as well."""
-    element = {PASS: "system-out", FAIL: "failure", UNRESOLVED: "error"}[gate.outcome]
-    wrong = "" if gate.outcome == PASS else f" type={quoteattr(gate.outcome)} message={quoteattr(visible(gate.answer))}"
-    name = f"classname={quoteattr(gate.status.measure)} name={quoteattr(visible(gate.question))}"
-    counts = f'failures="{int(gate.outcome == FAIL)}" errors="{int(gate.outcome == UNRESOLVED)}"'
-    return f"""<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="pt-active gate" tests="1" {counts}>
-  <testcase {name}>
-    <{element}{wrong}>{escape(str(gate))}</{element}>
-  </testcase>
-</testsuite>
-"""

@@ -192,8 +192,6 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, project: Path | None) -
     if lacking <= 0:
         return "The plan's own budget is enough."
     lack = f"The plan's budget is {amount(lacking)}{arguments.unit} short of it"
-    if row["half_width"] == 0:
-        return f"{lack}: only judging everything is enough."
     if arguments.level == "query" and not has_order(plan.tables):
         again = f"--budget {rounded_up(row['budget'])}"
         return f"{lack}: plan again as before, with the same seed, but with {again}."

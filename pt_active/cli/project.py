@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pt_active.cli.answer import beside, kept_at, new_path
+from pt_active.cli.answer import beside, kept_at
+from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
 from pt_active.frames.sources import read_source
 from pt_active.frames.topics import dataset_id
@@ -122,8 +123,6 @@ class Project:
         left_out = {*typed, *(rival for name in typed for rival in _RIVALS.get(name, ()))}
         keys = {name: key_of(command, name) for name in takes if name not in left_out}
         taken = {name: self._value(key) for name, key in keys.items() if key in self.values}
-        if command == "report" and "out" in taken:
-            taken["out"] = new_path(taken["out"])
         if "qrels" in keys and "qrels" not in taken and "plan" in self.values:
             taken["qrels"] = [self._kept_labels()]
         return taken

@@ -64,7 +64,7 @@ def test_five_commands_need_no_options(folder, served):
     assert data("status") == data("status", "my-plan", "my-plan.csv")
     run("report")
     assert (folder / "my-plan.html").is_file()
-    assert "The report is my-plan-2.html." in run("report")
+    assert complaint("report") == "my-plan.html exists; choose another --out"
 
 
 def test_a_budget_may_come_after_init(folder):

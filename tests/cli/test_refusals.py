@@ -151,7 +151,6 @@ REFUSED = {
         "": "--margin is needed: by how much may the candidate be worse?",
         "--margin -1": "--margin must be a number from 0, got -1",
         "--margin 0.1 --looks daily": "unknown looks 'daily'; it is one of always, obrien-fleming, end",
-        "--margin 0.1 --junit nowhere/gate.xml": "nowhere",
     },
     "export plan --out new": {
         "--format trec --grade-names a,b,c": "--grade-names is not for --format trec",
