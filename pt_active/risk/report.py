@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pt_active.frames.visible import visible
@@ -15,8 +14,8 @@ from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.relevance.losses import F1, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.audit import Audit
-from pt_active.risk.judged import JudgedAgreement, JudgedPairs, KnownZero, usual_estimator
-from pt_active.showing.printed import Printed, listed, plain
+from pt_active.risk.judged import JudgedAgreement, JudgedPairs, usual_estimator
+from pt_active.showing.printed import Printed, plain
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
     "error": lambda rel: ZeroOne(),
@@ -86,39 +85,6 @@ class AuditReport(Printed):
             ranking = rank_judged(asked["error"], settings)
         return cls(estimates, ranking, rel)
 
-    @property
-    def judges(self) -> tuple[str, ...]:
-        """The names of the judges."""
-        return tuple(self.estimates["error"])
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """The judges that may be the best by their error: the best one, and all that cannot be told from it."""
-        if isinstance(self.ranking, Comparison) and self.ranking.winner:
-            return (self.ranking.winner,)
-        if not isinstance(self.ranking, Ranking):
-            return self.judges
-        return self.ranking.board.best_names
-
-    @property
-    def answer(self) -> str:
-        """The result in one sentence."""
-        if self.ranking is None:
-            (one,) = self.estimates["error"].values()
-            low, high = one.confidence_interval()
-            ends = f"{one.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
-            share = f"{one.name} gives {one.value:.1%} of the pairs a grade that differs from people's"
-            return f"{share}, {'with no interval' if np.isnan(low) else ends}."
-        tied = listed(self.kept, " and ")
-        others = [each for each in self.judges if each not in self.kept]
-        if len(self.kept) == 1:
-            worse = others[0] if len(others) == 1 else "all others"
-            return f"Keep {tied}: it errs less often than {worse}."
-        if self.ranking.basis.census or isinstance(self.ranking, KnownZero):
-            rest = "; each of the others errs more often" if others else ""
-            return f"{tied} err equally often{rest}."
-        return f"The labels do not show which of {tied} errs {'less' if len(self.kept) == 2 else 'least'} often."
-
     def table(self) -> pd.DataFrame:
         """One row per quantity and judge: ``quantity, judge, estimate, low, high, note``."""
         each = [one for of_judges in self.estimates.values() for one in of_judges.values()]
@@ -128,8 +94,6 @@ class AuditReport(Printed):
     def to_dict(self) -> dict[str, Any]:
         """Every number, ready for JSON: NaN and infinite numbers become None."""
         said = {
-            "answer": self.answer,
-            "kept": self.kept,
             "rel": self.rel,
             "estimates": {name: {judge: e.to_dict() for judge, e in of.items()} for name, of in self.estimates.items()},
             "ranking": None if self.ranking is None else self.ranking.to_dict(),
@@ -143,6 +107,7 @@ class AuditReport(Printed):
         shown = numbers.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")
         noted = table[table["note"] != ""]
         notes = dict.fromkeys(noted["quantity"] + " of " + noted["judge"] + ": " + noted["note"])
-        facts = [*self.estimates["error"][self.judges[0]].basis.facts(), *(("note", note) for note in notes)]
+        first = next(iter(self.estimates["error"].values()))
+        facts = [*first.basis.facts(), *(("note", note) for note in notes)]
         lines = "\n".join(f"{name:<10}{text}" for name, text in facts)
-        return visible(f"{self.answer}\n\n{shown}\n\n{lines}")
+        return visible(f"{shown}\n\n{lines}")

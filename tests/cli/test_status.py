@@ -236,7 +236,6 @@ def test_an_audit_finds_the_better_judge_from_labels_of_any_file(judged):
     run("plan", "--audit", "--budget", 150, *judges, "--out", "two")
     exported("two")
     said = data("status", "two", "two.csv", "--rel", 2)
-    assert said["kept"] == ["gpt"]
     assert set(said["estimates"]) == {"error", "precision", "recall", "f1", "kappa", "alpha"}
     low, value, high = (said["estimates"]["kappa"]["llama"][name] for name in ("low", "value", "high"))
     assert low < value < high
