@@ -35,7 +35,7 @@ from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
 from pt_active.relevance.losses import Loss, PairMeasure, described, from_description
-from pt_active.rounds.instances import Instances, Measure, PairInstances, instances_of
+from pt_active.rounds.instances import Instances, Measure, instances_of
 from pt_active.sampling.chances import defended
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
@@ -238,8 +238,6 @@ class ActiveTest(Kept[RoundsSoFar]):
         frame = graded_frame(pool, topics)
         seed = whole_number("seed", seed, 0, MAX_SEED)
         instances = instances_of(frame, measure)
-        if isinstance(instances, PairInstances):
-            instances.warn_of_certainty()
         said = described(instances.measure) if isinstance(instances.measure, Loss) else str(instances.measure)
         manifest = ActiveTestManifest(
             inputs={"pool": digest(frame)},

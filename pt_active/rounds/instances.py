@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -146,16 +145,6 @@ class PairInstances(_Drawable):
         measure.grades_allowed(instances.grades.shape[1] - 1)
         instances.table(measure)  # raises if the slice or the loss does not fit the grades
         return instances
-
-    def warn_of_certainty(self) -> None:
-        """Warn if the predictor is certain of all grades, so that they do not show where it may be wrong."""
-        if (self.grades == 1).any(axis=1).all():
-            said = (
-                "the predictor is certain of the grade of every pair, so its grades do not show where "
-                "it may be wrong: test a predictor of single grades with pt_active.Audit, which draws "
-                "by another model's grades"
-            )
-            warnings.warn(said, stacklevel=3)
 
     @property
     def beyond_score(self) -> frozenset[str]:

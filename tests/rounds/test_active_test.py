@@ -341,12 +341,3 @@ def test_kernel_estimators_warn_where_the_draws_look_beyond_the_score(pool, loss
     test = ActiveTest.create(pool, None, loss).next_round(40)
     note = test.estimate(wanted(test, pool), estimator="aiipw_ratio").note
     assert ("assumes that draws depend" in note) != known
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_judge_of_single_grades_is_sent_to_audit(pool: pd.DataFrame) -> None:
-    hard = frame_of(np.eye(4)[pool["label"]])
-    with pytest.warns(UserWarning, match=r"certain of the grade of every pair, .* pt_active\.Audit"):
-        ActiveTest.create(hard, None, ZeroOne())
-    hard.loc[0, [f"grade_{g}" for g in range(4)]] = 0.25
-    ActiveTest.create(hard, None, CrossEntropy())
