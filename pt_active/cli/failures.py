@@ -103,13 +103,11 @@ def foreseen(error: BaseException) -> str | None:
             return str(error) or type(error).__name__
         return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":
-        return f"there is not enough memory{f': {error}' if str(error) else ''}"
-    if isinstance(error, RecursionError):
-        return "the input is nested too deeply"
+        return f"there is not enough memory: {error}"
     if isinstance(error, (EOFError, zlib.error)):
         return f"a compressed file is damaged: {error}"
-    if isinstance(error, Warning):
-        return f"{error}; this is a warning, and python -W error makes it an error"
+    if isinstance(error, (RecursionError, Warning)):
+        return f"{type(error).__name__}: {error}"
     # PyTerrier refuses a frame; if it was not imported, it did not.
     refused = getattr(sys.modules.get("pyterrier.validate"), "InputValidationError", ())
     if isinstance(error, (csv.Error, UnicodeError)) or kind == "pyarrow" or isinstance(error, refused):

@@ -227,8 +227,6 @@ def sample_queries(
     certain = f", {sample.certain} of them certain to be drawn" if sample.certain else ""
     said = f"{how_many('query', len(sample.topics))} of {sample.queries}{certain}"
     lengths = {name: len(each) for name, each in sample.runs.items()}
-    runs = [word for name in files for word in ("--run", f"{name}={out / name}.parquet")]
-    plan = command_line("plan", *runs, "--topics", out / "topics.csv", "--measure", "NAME", "--budget", "X")
     content = {"out": str(out), "queries": sample.queries, "drawn": len(sample.topics), "certain": sample.certain}
-    hint = f"Next, plan from it, with your grades, and ask for --queries new:\n  {plan} --out DIR"
+    hint = f"Next, plan from these runs with --topics {out / 'topics.csv'}, and ask for --queries new."
     return Answer(content | {"rows": lengths}, f"Drawn: {said}, and their runs, in {out}.", hint)

@@ -9,17 +9,14 @@ import numpy as np
 import pandas as pd
 
 from pt_active.cli.answer import Answer, check_new, command_line
-from pt_active.cli.files import RunFiles, grade_in_use, united
-from pt_active.cli.options import REQUIRED, SEED, flag, word
+from pt_active.cli.files import DEFAULT_GRADES, RunFiles, grade_in_use, united
+from pt_active.cli.options import REQUIRED, SEED, flag
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, some, whole_number
-from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.tables import read_parquet
 from pt_active.frames.trec import read_qrels
 from pt_active.frames.visible import guarded
 from pt_active.relevance.costs import UnitCost
-from pt_active.relevance.grades.learned import GRADES, usual_grades
+from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.report import FOLDS, out_of_fold
 from pt_active.showing.printed import plain_rows
 from pt_active.studies import simulate as replayed
@@ -34,37 +31,25 @@ MAX_REPETITIONS = 1_000_000  # The most samples of a design: all estimates are k
 
 def simulate(
     measure: str = flag("The measure to estimate, such as DCG@10.", "NAME", REQUIRED),
-    pool: Path | None = word("A Parquet pool with a label for each document, in place of --run.", "POOL"),
-    run: list[str] | None = flag("A ranker's run; pass one for each ranker.", "NAME=FILE"),
-    qrels: Path | None = flag("The judgments of the runs.", "FILE"),
+    run: list[str] = flag("A ranker's run; pass one for each ranker.", "NAME=FILE", REQUIRED),
+    qrels: Path = flag("The judgments of the runs.", "FILE", REQUIRED),
     depth: int | None = flag("The number of documents to keep of each ranking.", "N"),
-    ranker: list[str] | None = flag("One ranker, or two to compare; default: all of the pool.", "NAME"),
     design: list[str] | None = flag(f"You may pass several; default: {DESIGNS_TRIED} and one of documents.", "NAME"),
     budget: list[float] | None = flag("You may pass several; default: eight, up to half of the pool."),
     repetitions: int = flag("The number of samples of each design; default 1000.", "N", 1000),
     seed: int = flag(SEED, "N", 0),
     out: Path | None = flag("A CSV file to create, with every column.", "FILE"),
 ) -> Answer:
-    """Replay designs and estimators on judged data, to see what they would have saved.
+    """Replay designs and estimators on runs with their judgments, to see what they would have saved.
 
-    The data are runs with their judgments, or a Parquet pool. Without grades in the pool, each query is graded by a
-    model that learned from others: a forest if there are features, else an ordered logit.
+    Each query is graded by an ordered logit that learned from others.
     """
     if out is not None:
         check_new(out)
     whole_number("repetitions", repetitions, 1, MAX_REPETITIONS)
-    if pool is not None:
-        if run or qrels is not None or depth is not None:
-            raise ValueError("pass either a pool, or --run and --qrels with --depth")
-        frame, known = labelled_pool(pool)
-    else:
-        if not run or qrels is None:
-            raise ValueError("pass --run, once for each ranker, and --qrels; or a Parquet pool with labels")
-        frame, known = judged_runs(RunFiles(run=run), qrels, depth)
-    crossed = not grade_columns(frame.columns)
-    frame = cross_graded(frame, known, pool or qrels) if crossed else frame
+    frame = cross_graded(*judged_runs(RunFiles(run=run), qrels, depth), qrels)
     table = replayed.simulate(
-        replayed.labelled_population(frame, measure, UnitCost(), ranker),
+        replayed.labelled_population(frame, measure, UnitCost()),
         designs=design,
         estimators=ESTIMATOR_NAMES,
         budgets=sorted(set(budget)) if budget else None,
@@ -74,18 +59,7 @@ def simulate(
     if out is not None:
         write_file(out, table.apply(guarded).to_csv(index=False))
     folds = f"Each query was graded by a model that learned from the others, in {FOLDS} folds."
-    return Answer({"rows": plain_rows(table)}, in_short(table) + (f"\n{folds}" if crossed else ""))
-
-
-def labelled_pool(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A pool whose documents have labels, and these labels as qrels."""
-    frame = read_parquet(path).reset_index(drop=True)
-    if "label" not in frame.columns:
-        raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
-    known = checked_qrels(frame.dropna(subset="label"))
-    if known.empty:
-        raise ValueError(f"{path}: no document has a label")
-    return frame, known
+    return Answer({"rows": plain_rows(table)}, f"{in_short(table)}\n{folds}")
 
 
 def judged_runs(runs: RunFiles, qrels: Path, depth: int | None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -107,10 +81,10 @@ def judged_runs(runs: RunFiles, qrels: Path, depth: int | None) -> tuple[pd.Data
     return frame.assign(label=frame["label"].fillna(0).astype(np.int64)), known
 
 
-def cross_graded(frame: pd.DataFrame, known: pd.DataFrame, path: Path | None) -> pd.DataFrame:
+def cross_graded(frame: pd.DataFrame, known: pd.DataFrame, path: Path) -> pd.DataFrame:
     """A pool, each fold of whose queries is graded by a model that learned from the labels of the others."""
     highest = grade_in_use(known, path, "give the pool its own grades, in columns grade_0 to grade_")
-    model, labels = GRADES[usual_grades(frame.columns)](highest), frame["label"].fillna(-1).to_numpy(np.int64)
+    model, labels = GRADES[DEFAULT_GRADES](highest), frame["label"].fillna(-1).to_numpy(np.int64)
     grades = out_of_fold(model, frame.drop(columns="label"), labels)
     return frame.assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
 

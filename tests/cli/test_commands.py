@@ -31,12 +31,12 @@ ANSWERED = [
     ("status plan plan.csv", 0, "measure low high resolution result estimates"),
     ("status plan plan.csv --measure P@3", 0, "result estimates"),
     ("status plan ann.csv --looks end", 0, "measure low high result estimates"),
-    ("status audit audit.csv --rel 2", 0, "kept estimates ranking"),
+    ("status audit audit.csv --rel 2", 0, "estimates ranking"),
     ("report plan plan.csv --out new.json", 0, "file result headline manifest differences"),
     ("report plan part.csv --so-far --out new.html", 0, "file status headline manifest differences"),
     ("gate plan part.csv --queries new --margin 0.01", 3, "outcome question advice"),
     ("gate plan plan.csv --queries these --margin 9", 0, "outcome question advice"),
-    ("simulate pool.parquet --measure DCG@5 --repetitions 5 --budget 60 --design passive", 0, "rows"),
+    (f"simulate {BOTH} --qrels judge.qrels --measure DCG@5 --repetitions 5 --budget 60 --design passive", 0, "rows"),
     ("export plan --out new.csv --format csv", 0, "file format assessments texts"),
     ("export plan --out new.json --format label-studio", 0, "file format assessments texts beside"),
     ("export audit --out new.csv --format csv", 0, "file format assessments"),
@@ -117,9 +117,9 @@ def test_from_a_log_to_a_verdict(files):
     lines = "".join(f'{qid},{1 + place % 3},"what, is {qid}"\n' for place, qid in enumerate(QUERIES))
     write(files / "queries.csv", f"qid,traffic,query\n{lines}")
     said = run("sample-queries", *LOG, "--weight", "queries.csv", "--size", "15", "--out", "sampled")
-    hint = "--run a=sampled/a.parquet --run b=sampled/b.parquet --topics sampled/topics.csv"
-    assert hint in said
-    run("plan", *hint.split(), *COLD, *MEASURED)
+    assert "--topics sampled/topics.csv" in said
+    runs = "--run a=sampled/a.parquet --run b=sampled/b.parquet --topics sampled/topics.csv"
+    run("plan", *runs.split(), *COLD, *MEASURED)
     plan, topics = Plan.load("plan"), pd.read_csv("sampled/topics.csv", dtype={"qid": str}).set_index("qid")
     assert (plan.assessments["query"] == "what, is " + plan.assessments["qid"]).all()
     weight = plan.queries.set_index("qid")["q_weight"]

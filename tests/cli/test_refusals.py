@@ -172,18 +172,14 @@ REFUSED = {
         "csv unjudged.csv --plan plan --out new.jsonl": "unjudged.csv: nothing is judged",
         "excel plan.csv --plan plan --out new.jsonl": "unknown tool 'excel'; it is one of label-studio",
     },
-    "simulate pool.parquet --measure DCG@5": {
-        "--ranker c": "no ranker 'c' in the pool; it has 'a', 'b'",
+    f"simulate {BOTH} --qrels judge.qrels --measure DCG@5": {
         "--design best": "unknown design 'best'; the designs are hedged, assisted",
         "--budget 1e9": "budgets outside the pool: 1e+09",
         "--repetitions 0": "repetitions must be at least 1",
         "--out nowhere/x.csv": "the folder nowhere does not exist",
-        BOTH: "pass either a pool, or --run and --qrels",
     },
     "simulate --measure DCG@5": {
-        "bare.parquet": "needs a column 'label'",
-        "holes.parquet": "documents without a label",
-        BOTH: "pass --run, once for each ranker, and --qrels; or a Parquet pool with labels",
+        BOTH: "Missing option '--qrels'; see pt-active simulate --help",
         f"{BOTH} --qrels past.qrels.gz": "at least 2 queries of the runs, got 0",
     },
     f"sample-queries {' '.join(LOG)} --weight queries.csv --size 15 --out new": {
@@ -231,10 +227,6 @@ def world(judged_once, tmp_path_factory):
         asked = pd.read_csv("audit.csv", dtype=str)
         asked.assign(label="5").to_csv("high.csv", index=False)
         asked.head(5).to_csv("few.csv", index=False)
-        pool = pd.read_parquet("pool.parquet")
-        pool.drop(columns="label").to_parquet("bare.parquet")
-        holes = pool["label"].where(pool["docno"] != "D-3").astype("Float64")
-        pool.assign(label=holes).to_parquet("holes.parquet")
         table = pd.read_csv("plan.csv", dtype=str)[["qid", "docno", "label"]]
         table.rename(columns={"docno": "document"}).to_csv("renamed.csv", index=False)
         table.assign(label="good").to_csv("words.csv", index=False)

@@ -1,4 +1,4 @@
-"""The command `simulate`: judged pools and runs."""
+"""The command `simulate`: runs with their judgments."""
 
 import re
 
@@ -11,30 +11,20 @@ from pt_active import DCG, measure_values
 from pt_active.cli.files import RunFiles
 from pt_active.cli.replays import cross_graded, judged_runs
 from pt_active.frames.trec import read_qrels, read_run
-from pt_active.studies.simulate import labelled_population
 
 PASSIVE = ("--measure", "DCG@5", "--budget", "60", "--design", "passive", "--repetitions", "10")
-CROSSED = "Each query was graded by a model that learned from the others, in 5 folds."
 
 
-def test_a_labelled_pool(files):
-    pool = pd.read_parquet("pool.parquet")
-    words = ("simulate", "pool.parquet", *PASSIVE, "--budget", "40", "--seed", "3")
+def test_all_asked_designs_and_budgets_are_tried(files):
+    write(files / "all.qrels", qrels_lines(QUERIES))
+    words = ("simulate", *RUNS, "--qrels", "all.qrels", *PASSIVE, "--budget", "40", "--seed", "3")
     rows = data(*words, "--design", "hedged", "--out", "table.csv")["rows"]
     tried = {(row["design"], row["budget"]) for row in rows}
     assert tried == {(design, budget) for design in ("passive", "hedged") for budget in (40, 60)}
     assert all(row["repetitions"] == 10 and row["spent"] <= row["budget"] for row in rows)
-    graded = cross_graded(pool, pool[["qid", "docno", "label"]], None)
-    assert rows[0]["truth"] == pytest.approx(labelled_population(graded, "DCG@5").truth)
     written = pd.read_csv("table.csv")
     assert written["rmse"].tolist() == pytest.approx([row["rmse"] for row in rows])
-    text = run(*words)
-    assert "label-equivalents" in text
-    assert CROSSED in text
-    pool.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet("pool.parquet")
-    words = ("simulate", "pool.parquet", *PASSIVE, "--ranker", "b")
-    assert "selection_error" not in data(*words)["rows"][0]
-    assert CROSSED not in run(*words)
+    assert "label-equivalents" in run(*words)
 
 
 def test_judged_runs(files):
@@ -54,7 +44,7 @@ def test_judged_runs(files):
 def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
     def graded(qrels):
         write(files / "of.qrels", qrels)
-        return cross_graded(*judged_runs(RunFiles(run=list(RUNS[1::2])), files / "of.qrels", None), None)
+        return cross_graded(*judged_runs(RunFiles(run=list(RUNS[1::2])), files / "of.qrels", None), files / "of.qrels")
 
     other = "".join(f"{QUERIES[0]} 0 D-{d} {2 - label(QUERIES[0], d)}\n" for d in range(DOCUMENTS))
     before, after = graded(qrels_lines(QUERIES)), graded(qrels_lines(QUERIES[1:]) + other)

@@ -88,14 +88,12 @@ def writers(files: Path) -> dict[str, Callable[[Path], object]]:
     plan, labels = artifacts()["plan"]
     plan.save(files / "plan")
     write_file(files / "labels.csv", labels.to_csv(index=False))
-    small_pool().to_parquet(files / "pool.parquet")
     found: dict[str, Callable[[Path], object]] = {name: made.save for name, (made, _) in artifacts().items()}
     found |= {f"export-{format}": partial(plan.export, format=format) for format in ("trec", "csv", "jsonl")}
     found |= {"report": report().save, "page": lambda path: write_file(path, "new\n" * 50_000, replace=True)}
     for words in (
         f"export {files}/plan --format csv",
         f"report {files}/plan {files}/labels.csv",
-        f"simulate {files}/pool.parquet --measure DCG@4 --repetitions 3 --budget 40 --design passive --quiet",
     ):
         found[f"pt-active {words.split()[0]}"] = partial(_command, words)
     return found | {"demo": lambda path: write_demo(DEMO(7), path)}

@@ -142,8 +142,3 @@ GRADES: dict[str, Callable[[int], GradeModel]] = {
     "uniform": UniformGrades,
 }
 """The grade models that can be made from the highest grade alone, by name; those with ``fit`` learn from labels."""
-
-
-def usual_grades(columns: Iterable[object]) -> str:
-    """The grade model of a training frame with these columns, unless one is named: a forest if it has features."""
-    return "forest" if "features" in set(columns) else "ordered-logit"
