@@ -50,7 +50,7 @@ class Answers:
         scale: The scores that people give: ``0-1``, ``1-5`` or ``0-1:0.25`` (points in steps).
         history: People's scores of other systems' answers, as a table or its file: ``item, system, label`` and, as far
             as known, what the same judges say, ``score`` or ``score_NAME``; or a row for each item, with ``label_NAME``
-            and ``score_NAME`` of each past system, or only its label as ``NAME``. It may have gaps and other items.
+            and ``score_NAME`` of each past system. It may have gaps and other items.
 
     Attributes:
         table: ``item, system, run, docno`` and what else is known, a row for each answer.

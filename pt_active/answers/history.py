@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.answers.scales import ScoreScale
-from pt_active.answers.table import NAMES, SCORE, as_text, judge_columns, named_rows, numbers, with_ids
+from pt_active.answers.table import SCORE, as_text, judge_columns, long_rows, named_rows, numbers, with_ids
 from pt_active.frames.checks import shown, some
 from pt_active.frames.sources import naming
 from pt_active.relevance.digits import rounded
@@ -183,29 +183,15 @@ def _past_answers(source: pd.DataFrame | str | Path) -> pd.DataFrame:
     """``item, system, run, label`` and judges' columns, from a table with a row for each answer or for each item."""
     rows = named_rows(source)
     if "system" not in rows.columns:
-        rows = _long(rows)
+        _refuse_twice(rows, ["item"])
+        rows = long_rows(rows, (LABEL, SCORE))
     if LABEL not in rows.columns:
-        raise ValueError(f"expected columns item, system and {LABEL}, or item and a column of each past system")
+        raise ValueError(f"expected columns item, system and {LABEL}, or item and {LABEL}_NAME of each past system")
     rows = rows.assign(run=rows["run"] if "run" in rows.columns else "1")
     rows = with_ids(rows.assign(run=rows["run"].map(as_text)))
     rows = rows.assign(**{name: numbers(rows, name) for name in (LABEL, *judge_columns(rows))}).dropna(subset=LABEL)
     _refuse_twice(rows, ["item", "system", "run"])
     return rows
-
-
-def _long(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each past answer, from one for each item, with ``label_NAME``, ``score_NAME``, or labels ``NAME``."""
-    kinds = [kind for kind in (LABEL, SCORE) if any(name.startswith(f"{kind}_") for name in rows.columns)]
-    if not kinds:
-        kinds, other = [LABEL], [name for name in rows.columns if name not in NAMES]
-        rows = rows[["item", *other]].rename(columns={name: f"{LABEL}_{name}" for name in other})
-    _refuse_twice(rows, ["item"])
-    own = [name for name in rows.columns if name.startswith(tuple(f"{kind}_" for kind in kinds))]
-    shared, parts = rows.drop(columns=own), []
-    for system in dict.fromkeys(name.split("_", 1)[1] for name in own):
-        given = {kind: rows[f"{kind}_{system}"] for kind in kinds if f"{kind}_{system}" in rows.columns}
-        parts.append(shared.assign(system=system, **given))
-    return pd.concat(parts, ignore_index=True) if parts else rows
 
 
 def _refuse_twice(rows: pd.DataFrame, keys: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -130,12 +130,17 @@ def _long(rows: pd.DataFrame) -> pd.DataFrame:
     if other := [name for name in ("answer", SCORE, *own) if name in rows and name.split("_", 1)[-1] not in systems]:
         beside = some(f"{'answer' if answered else SCORE}_{name}" for name in systems)
         raise ValueError(f"the column {other[0]} belongs to no system beside {beside}; rename or remove it")
-    shared = rows.drop(columns=own)
-    parts = []
-    for name in systems:
-        given = {kind: rows[f"{kind}_{name}"] for kind in ("answer", SCORE) if f"{kind}_{name}" in rows.columns}
-        parts.append(shared.assign(system=name, **given))
-    return pd.concat(parts, ignore_index=True)
+    return long_rows(rows, ("answer", SCORE))
+
+
+def long_rows(rows: pd.DataFrame, kinds: Sequence[str]) -> pd.DataFrame:
+    """A row for each system, from one for each item with columns such as ``answer_NAME`` of each system."""
+    own = [name for name in map(str, rows.columns) if name.startswith(tuple(f"{kind}_" for kind in kinds))]
+    shared, parts = rows.drop(columns=own), []
+    for system in dict.fromkeys(name.split("_", 1)[1] for name in own):
+        given = {kind: rows[f"{kind}_{system}"] for kind in kinds if f"{kind}_{system}" in own}
+        parts.append(shared.assign(system=system, **given))
+    return pd.concat(parts, ignore_index=True) if parts else rows
 
 
 def as_text(value: Any) -> str:

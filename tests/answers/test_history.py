@@ -37,8 +37,8 @@ def made(items: int = 60, better: float = 0.3, seed: int = 0) -> tuple[pd.DataFr
 
 
 TABLE, HISTORY = made()
-ITEM_LABELS = HISTORY.pivot(index="item", columns="system", values="label").reset_index()
-WIDE = ITEM_LABELS.rename(columns=lambda name: name if name == "item" else f"label_{name}").merge(
+ITEM_LABELS = HISTORY.pivot(index="item", columns="system", values="label").add_prefix("label_").reset_index()
+WIDE = ITEM_LABELS.merge(
     HISTORY.pivot(index="item", columns="system", values="score").add_prefix("score_").reset_index()
 )
 HOSTILE = {
@@ -127,7 +127,7 @@ def test_labels_of_a_compared_system_are_left_out_with_a_warning():
 
 def test_systems_that_are_named_by_numbers_keep_their_names_in_a_row_for_each_item():
     named = TABLE.assign(system=TABLE["system"].map({"new": "007", "old": "8"}))
-    past = ITEM_LABELS[["item", "past 1"]].assign(**{"007": 1}).rename(columns={"past 1": "7"})
+    past = ITEM_LABELS[["item", "label_past 1"]].assign(label_007=1).rename(columns={"label_past 1": "label_7"})
     with pytest.warns(UserWarning, match="left out of the history, since they are compared now: '007'"):
         answers, _ = answered(past, named)
     assert len(answers.history.past.score) == len(past)
