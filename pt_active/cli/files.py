@@ -247,42 +247,30 @@ def grade_in_use(labels: pd.DataFrame, path: Path | None, remedy: str) -> int:
 
 
 def with_texts_of(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """Give the documents of a pool their texts; a warning counts those that have none."""
+    """Give documents their texts; a warning counts those that have none."""
     docnos = frame["docno"].drop_duplicates()
-    texts, absent = fitting_texts(path, docnos, docnos, "pool")
-    _warn_of_absent(path, absent, "pool")
+    texts = _fitting_texts(path, docnos)
+    absent = docnos[~docnos.isin(texts["docno"][texts["text"].notna()])]
+    if len(absent):
+        warnings.warn(f"{path}: no text for {how_many('document', len(absent))}: {some(absent)}", stacklevel=2)
     return with_texts(frame.copy(), texts)
 
 
-def texts_for(plan: Plan, path: Path | None, warned: bool = True) -> pd.DataFrame | None:
-    """``docno, text`` for the documents of a plan; None without a file."""
+def texts_for(plan: Plan, path: Path | None) -> pd.DataFrame | None:
+    """``docno, text`` for the documents of a plan's pool; None without a file."""
     if path is None:
         return None
-    judged = plan.assessments.reindex(columns=["docno", "text"])
-    needed = judged.loc[judged["text"].isna(), "docno"].drop_duplicates()
-    pool = pd.Series(plan.tables.pool.docno, dtype=object).drop_duplicates()
-    texts, absent = fitting_texts(path, pool, needed, "plan")
-    if warned:
-        _warn_of_absent(path, absent, "plan")
-    return texts
+    return _fitting_texts(path, pd.Series(plan.tables.pool.docno, dtype=object).drop_duplicates())
 
 
-def _warn_of_absent(path: Path, absent: pd.Series, what: str) -> None:
-    if len(absent):
-        count = how_many("document", len(absent))
-        warnings.warn(f"{path}: no text for {count} of the {what}: {some(absent)}", stacklevel=3)
-
-
-def fitting_texts(path: Path, docnos: pd.Series, needed: pd.Series, what: str) -> tuple[pd.DataFrame, pd.Series]:
-    """``docno, text``, and the needed documents that have no text; raises if no document has one."""
+def _fitting_texts(path: Path, docnos: pd.Series) -> pd.DataFrame:
+    """``docno, text`` of a file; raises if no document has a text."""
     texts = read_texts(path, docnos=docnos)
-    known = texts["docno"][texts["text"].notna()]
-    if not docnos.isin(known).any():
+    if not docnos.isin(texts["docno"][texts["text"].notna()]).any():
         raise ValueError(
-            f"{path}: the file has no text for any document of the {what}: it has {some(texts['docno'])}, "
-            f"the {what} {some(docnos)}"
+            f"{path}: the file has no text for any document: it has {some(texts['docno'])}, the pool {some(docnos)}"
         )
-    return texts, needed[~needed.isin(known)]
+    return texts
 
 
 def doubts_about(pool: pd.DataFrame, measure: irm.Measure, depth: int | None = None) -> Iterator[str]:

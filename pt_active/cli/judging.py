@@ -12,13 +12,13 @@ import typer
 
 from pt_active.cli.answer import Answer, check_new, command_line, kept_at, next_look
 from pt_active.cli.audit import is_audit
-from pt_active.cli.files import texts_for
+from pt_active.cli.files import texts_for, with_texts_of
 from pt_active.cli.options import MARGIN, PLAN, REQUIRED, TEXTS, Meant, flag, word
 from pt_active.cli.project import FILE
 from pt_active.frames.checks import agreeing, check_known, how_many, shown, some, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import ADJUDICATOR, STATUSES
-from pt_active.frames.topics import read_texts, with_texts
+from pt_active.frames.topics import read_texts
 from pt_active.frames.visible import visible, visible_field
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.judging.files import import_records, read_labels, write_worklist
@@ -130,7 +130,7 @@ def judge(
         raise ValueError("pass the folder of a plan, or --demo")
     else:
         loaded = Plan.load(plan)
-        given = texts_for(loaded, texts, warned=False)
+        given = texts_for(loaded, texts)
         # What is kept beside the folder is called after it, which "." and ".." are not.
         folder = plan if plan.name not in ("", "..") else plan.resolve()
     site = setting.site(loaded, folder, given, meant)
@@ -210,28 +210,22 @@ def export(
     check_new(out)
     check_known("format", format, file_formats())
     names = GradeNames.parsed(grade_names)
+    made: Plan | Audit = Audit.load(plan) if is_audit(plan) else Plan.load(plan)
+    if isinstance(made, Plan):
+        documents, origin = in_drawing_order(made.tables), made.tables.manifest.origin
+        max_grade = made.tables.pool.max_grade
+    else:
+        documents, origin, max_grade = made.assessments, "", made.tables.pairs.max_grade or 1
+    if texts is not None:
+        documents = with_texts_of(texts, documents)
+    worklist = Worklist(documents, max_grade, origin, names)
     content: dict[str, Any] = {"file": str(out), "format": format}
-    if is_audit(plan):
-        audit = Audit.load(plan)
-        pairs = audit.assessments
-        if format in FORMATS and not names.grades:
-            write_assessments(pairs, out, format)
-        else:
-            write_worklist(Worklist(pairs, audit.tables.pairs.max_grade or 1, "", names), out, format)
-        hint = f"Next, when the labels are filled in:\n  {command_line('status', plan, out)}"
-        text = f"{how_many('pair', len(pairs))} to label in {out}."
-        return Answer(content | {"assessments": len(pairs)}, text, hint)
-    loaded = Plan.load(plan)
-    documents = in_drawing_order(loaded.tables)
-    if (given := texts_for(loaded, texts)) is not None:
-        documents = with_texts(documents, given)
-    worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.tables.manifest.origin, names)
     beside: list[str] = []
     if format in FORMATS:
         if names.grades and format != TABLE_FORMAT:
             raise ValueError(f"--grade-names is not for --format {format}")
         if labels is not None:
-            known = checked_qrels(as_qrels(read_labels([labels], loaded)))
+            known = checked_qrels(as_qrels(read_labels([labels], made if isinstance(made, Plan) else None)))
             documents = documents.merge(known, how="left", on=["qid", "docno"])
         write_assessments(documents, out, format)
         if FORMATS[format].by_query:
@@ -249,8 +243,10 @@ def export(
     if beside:
         text += f" Beside it, for the tool: {', '.join(beside)}."
     hint = "" if worklist.has_texts or format == FORMAT else f"{_NO_TEXTS}\n"
+    if isinstance(made, Audit):
+        return Answer(content, text, f"{hint}Next, when the labels are there:\n  {command_line('status', plan, out)}")
     if format in (*FORMATS, *_TABLES):
-        return Answer(content, text, f"{hint}{next_look(loaded, plan, out, project)}")
+        return Answer(content, text, f"{hint}{next_look(made, plan, out, project)}")
     records = out.with_name(f"{out.stem}-records.jsonl")
     line = command_line("import", format, "EXPORTED-FILE", "--plan", plan, "--out", records)
     return Answer(content, text, f"{hint}Next, import what the tool exports:\n  {line}")

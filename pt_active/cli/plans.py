@@ -60,7 +60,7 @@ def plan(
     if extend is not None:
         _check_left_out(source, measure, "a plan goes on as it began", "texts")
         loaded = Plan.load(extend)
-        longer = loaded.extend(budget, texts=texts_for(loaded, source.texts, warned=False)).save(out)
+        longer = loaded.extend(budget, texts=texts_for(loaded, source.texts)).save(out)
         files = [kept_at(extend), *sorted(extend.parent.glob("*.sqlite"))]
         stores = [file for file in files if is_of_plan(file, loaded.tables.manifest.origin)]
         return _planned(longer, out, project, store=["--store", stores[0]] if stores else [])

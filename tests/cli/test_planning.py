@@ -111,4 +111,4 @@ def test_topics_choose_the_queries_and_missing_texts_are_counted(files):
     listed = Plan.load("plan").assessments["docno"]
     write(files / "one.tsv", f"{listed.iloc[0]}\tone\n")
     told = invoke("export", "plan", "--out", "e.jsonl", "--texts", "one.tsv").stderr
-    assert told.startswith(f"warning: one.tsv: no text for {listed.nunique() - 1} documents of the plan: ")
+    assert told.startswith(f"warning: one.tsv: no text for {listed.nunique() - 1} documents: ")

@@ -154,7 +154,7 @@ TWO = f"{QUERIES[0]}\ta\n{QUERIES[1]}\tb\n"
 DOUBTS = [
     ("topics.tsv", TWO, "no topic for 28 queries of the runs, which the plan leaves out: 'née-2/x', 'née-3/x'"),
     ("topics.tsv", WEIGHTS, UNUSED),
-    ("texts.tsv", TEXTS, "no text for 3 documents of the pool: "),
+    ("texts.tsv", TEXTS, "no text for 3 documents: "),
     ("past.qrels", f"{PAST[0]} 0 D-0 1\n{PAST[0]} 0 D-1 0\n", "only 2 of 200 documents down to rank 10"),
     ("b.run", run_lines(QUERIES[:-2], 5), "b has nothing for 2 queries ('née-28/x', 'née-29/x'): it scores 0 there"),
     ("b.run", run_lines(QUERIES, 1), "a and b are the same ranking, so they cannot differ"),

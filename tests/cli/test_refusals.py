@@ -12,7 +12,7 @@ from pt_active.judging.records import write_records
 BOTH, BLIND, LEARNED = (" ".join(words) for words in (RUNS, COLD, TRAINING))
 PLAN = "plan --measure DCG@5 --budget 100 --out new"
 AUDIT = "plan --audit --budget 9 --out new"
-OTHER_TEXTS = "other.tsv: the file has no text for any document of the plan: it has 'E-1', the plan 'D-"
+OTHER_TEXTS = "other.tsv: the file has no text for any document: it has 'E-1', the pool 'D-"
 
 INIT = "init --project new.toml"
 PROJECT = "plan --out new --measure DCG@5 --budget 5 |"
@@ -41,7 +41,7 @@ REFUSED = {
     },
     f"{INIT} {BOTH} {BLIND}": {
         "--topics other.tsv": "other.tsv: none of the queries of the runs is among the topics",
-        "--texts other.tsv": "other.tsv: the file has no text for any document of the pool: it has 'E-1',",
+        "--texts other.tsv": OTHER_TEXTS,
         "--budget -1": "--budget must be a positive number, got -1.0",
         "--measure nDGC@5": "unknown measure 'nDGC@5'",
     },
