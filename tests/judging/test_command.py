@@ -92,15 +92,14 @@ def test_the_share_that_two_judge_stays_that_of_the_first_start(plan: Path, tmp_
     assert loaded.status(stored_records(tmp_path / "two.sqlite")).due == 0
 
 
-@pytest.mark.parametrize("name", ["plan.sqlite", "elsewhere.sqlite"])
-def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path: Path, name: str) -> None:
+def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path: Path) -> None:
     made = Plan.load(plan).save(tmp_path / "plan")
-    store, (qid, docno) = Store(tmp_path / name, made.id), made.assessments[["qid", "docno"]].iloc[0]
+    kept = tmp_path / "elsewhere.sqlite"
+    store, (qid, docno) = Store(kept, made.id), made.assessments[["qid", "docno"]].iloc[0]
     store.append([Entry("key", qid, docno, 1, "ann", "judged", "2026-01-01T00:00:00Z", "", made.id)])
     store.close()
-    other = "" if name == "plan.sqlite" else f" --store {tmp_path / name}"
-    told = said("status", tmp_path / "plan", tmp_path / name)
-    assert told.endswith(f"Next, let people keep judging, and ask again:\n  pt-active judge {made.path}{other}\n")
+    told = said("status", tmp_path / "plan", kept)
+    assert told.endswith(f"and ask again:\n  pt-active judge {made.path} --store {kept}\n")
 
 
 def test_what_does_not_fit_is_one_line(plan: Path, graded, tmp_path: Path) -> None:
