@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -65,7 +64,7 @@ def as_command(
     def run(context: typer.Context, **flags: Any) -> None:
         typed = _typed(context.find_root().params) | _typed(flags)
         quiet = "quiet" in typed
-        with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr), options_named(context):
+        with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):
             used = {*options, "project"} if takes else options
             for name in ("project", "grade_names"):
                 if name in typed and name not in used:
@@ -164,43 +163,6 @@ def _check_needed(context: typer.Context, settings: Collection[str], needed: Col
             raise Usage(f"Missing {each.param_type_name} '{shown}'", context)
 
 
-@contextlib.contextmanager
-def options_named(context: typer.Context) -> Iterator[None]:
-    """Let error messages about arguments of functions name the options of the running command."""
-    try:
-        yield
-    except ValueError as error:
-        if type(error) is ValueError:
-            known = [*context.find_root().command.params, *context.command.params]
-            error.args = (in_options(str(error), {str(each.name): each.opts[0] for each in known}),)
-        raise
-
-
-_IN_PYTHON = re.compile(
-    r"""(?<!\w)'(?:[^'\\]|\\.)*' | --\S+\ \S+ | ^\S+:(?=\ )  # what a user typed stays, and the file that is wrong
-    | plan\.(?P<method>\w+)\(\w+\)
-    | ^(?P<first>\w+)(?=\ must\ |\ is\ needed)
-    | \b(?P<name>\w+)=(?P<value>"[^"]*"|\w[\w.]*\w|\w)?""",
-    re.VERBOSE,
-)
-"""How messages name what has another name on the command line: methods of plans, and arguments with their values."""
-
-
-def in_options(message: str, options: Mapping[str, str]) -> str:
-    """A message with options and commands in place of arguments and methods of Python; keys of files stay."""
-
-    def in_words(found: re.Match[str]) -> str:
-        if method := found["method"]:
-            return options.get(method, f"pt-active {method}")
-        option = options.get(found["first"] or found["name"], "")
-        if not option.startswith("--"):
-            return found[0]
-        value = (found["value"] or "").strip('"')
-        if found[0] == "looks=None":
-            value = AT_THE_END
-        return option if value in ("", "True") else f"{option} {value}"
-
-    return _IN_PYTHON.sub(in_words, message)
 
 
 OUT_FOLDER = "The folder to create."

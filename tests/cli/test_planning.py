@@ -62,7 +62,7 @@ def test_a_stray_label_is_not_the_top_grade(files):
     trained = ("--train-run", "past.run", "--train-qrels", "stray.qrels")
     said = complaint("plan", *RUNS, *MEASURED, *trained)
     assert said.startswith("stray.qrels: 1 label is above 2, such as 9, and the grades between have none")
-    assert said.endswith("if this is meant to be, pass --max-grade 9")
+    assert said.endswith("if this is meant to be, pass max_grade=9")
     planned(*trained, "--max-grade", "9")
 
 

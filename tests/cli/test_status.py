@@ -216,7 +216,7 @@ def test_documents_from_plan_to_verdict_with_an_extension(files):
     assert Plan.load("p2").assessments["text"].notna().all()
     assert "pt-active status p2 LABELS p2.csv" in exported("p2")
     said = complaint("status", "p2", "plan.csv", "--looks", "always")
-    assert 'use --looks end, or make a plan with design="succ' in said
+    assert 'use looks=None, or make a plan with design="succ' in said
     early = data("status", "p2", "plan.csv")
     assert (early["unit"], early["judged"], early["drawn"]) == ("sample", 0, 1)
     every = ("status", "p2", "plan.csv", "p2.csv", "--looks", "end")
