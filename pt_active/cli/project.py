@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pt_active.cli.answer import beside, kept_at
-from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import shown
 from pt_active.frames.sources import read_source
 from pt_active.frames.topics import dataset_id
