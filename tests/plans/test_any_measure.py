@@ -1,4 +1,4 @@
-"""Plans of documents for measures that are neither additive nor cascades, by depth and by surprises."""
+"""Plans of documents by each way to draw them, and measures that only depth and surprises serve."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from pt_active import Outlook, Plan, UnitCost, measure_values
 
 BUDGET = 300
 
-MEASURES = {"depth": "nDCG@10", "surprises": "AP"}
+MEASURES = {"successive": "DCG@10", "depth": "nDCG@10", "surprises": "AP"}
 DESIGNS = pytest.mark.parametrize("design", MEASURES)
 
 
@@ -67,46 +67,31 @@ def test_surprises_are_the_default_for_ndcg_and_ap(measure, per_query, rankers, 
     assert plan.manifest["arguments"]["design"] == design
 
 
-@pytest.mark.parametrize(
-    ("design", "measure"),
-    [
-        ("depth", "nDCG(dcg='exp-log2')@5"),
-        ("depth", "AP(rel=2)@10"),
-        ("depth", "Bpref"),
-        ("surprises", "AP(rel=2)@10"),
-        ("surprises", "nDCG(dcg='exp-log2')"),
-    ],
-)
-def test_if_all_is_judged_the_estimate_is_the_measure(design, measure, graded, labels):
-    few = first(graded, 9)
-    plan, value = made(few, design, measure, 1e6), true_values(few, labels[labels["qid"].isin(few["qid"])], measure)
-    found = [plan.compare(wanted(plan, labels), first="candidate")]
-    expected = [value["candidate"] - value["production"]]
-    if design == "surprises":
-        found += plan.estimate(wanted(plan, labels)).values()
-        expected += [value[name] for name in plan.rankers]
-    assert [each.point for each in found] == pytest.approx(expected, abs=1e-12)
-    assert {each.standard_error for each in found} == {0}
-
-
 @pytest.mark.filterwarnings("ignore:more labels")
 @DESIGNS
-def test_an_extension_adds_to_the_labels_so_far(plans, design, graded, labels):
+def test_extensions_add_to_the_labels_so_far_up_to_a_census(plans, design, graded, labels, tmp_path):
     plan, qrels = plans[design], wanted(plans[design], labels)
     truth = true_values(graded, labels, MEASURES[design])
     difference = truth["candidate"] - truth["production"]
     for name, each in plan.estimate(qrels).items():
         assert abs(each.value - truth[name]) < 3 * each.standard_error
-    second = plan.extend(200)
+    second = plan.extend(200, texts=graded[["docno"]].drop_duplicates().assign(text="words"))
+    assert (second.assessments["text"] == "words").all()
     more = pd.concat([qrels, wanted(second, labels)])
-    assert not more.duplicated(["qid", "docno"]).any()
+    assert second.manifest["spent"] == len(more) <= BUDGET + 200
     both = second.compare(more, first="candidate")
     assert both.basis.n_judged == len(more)
     assert both.standard_error < plan.compare(qrels).standard_error
     assert abs(both.difference - difference) < 3 * both.standard_error
-    third = second.extend(1e6)
-    census = third.compare(pd.concat([more, wanted(third, labels)]), first="candidate")
+    third = Plan.load(second.extend(1e6).save(tmp_path / "third").path)
+    every = pd.concat([more, wanted(third, labels)])
+    assert not every.duplicated(["qid", "docno"]).any()
+    census = third.compare(every, first="candidate")
     assert (census.difference, census.standard_error) == (pytest.approx(difference, abs=1e-12), 0)
+    assert census.note.startswith("everything that matters was judged, so there is no sampling error")
+    assert "more documents of" in str(third)
+    with pytest.raises(ValueError, match="nothing is left that can change the estimate"):
+        third.extend(10)
     if design == "surprises":
         assert second.so_far(qrels).compare(qrels).difference == plan.compare(qrels).difference
 
@@ -132,15 +117,6 @@ def test_many_rankers_of_which_two_agree(graded, labels, design):
         assert all(estimate.standard_error > 0 for estimate in each.estimate(qrels).values())
 
 
-def test_other_questions_to_the_same_labels(plans, labels, demo):
-    plan, qrels = plans["depth"], wanted(plans["depth"], labels)
-    for measure in ("AP", "DCG@5", "ERR(max_rel=3)@10"):
-        assert plan.compare(qrels, measure=measure).standard_error > 0
-    run = demo.runs["candidate"].drop(columns="rank")
-    later = plan.with_rankers(release=run.assign(score=run["score"].round(2)))
-    assert later.compare(qrels, first="release", second="production").standard_error > 0
-
-
 def test_surprises_answer_for_ndcg_and_not_for_cascades(plans, labels, graded):
     plan, qrels = plans["surprises"], wanted(plans["surprises"], labels)
     for measure in ("AP", "nDCG@10", "AP@5", "P@5"):
@@ -156,18 +132,12 @@ def test_surprises_answer_for_ndcg_and_not_for_cascades(plans, labels, graded):
             made(graded, "surprises", measure)
 
 
-@DESIGNS
-def test_the_outlook_expects_of_a_plan_what_its_manifest_does(plans, design):
-    """Both hold the model for too sure by the share of the average that the design adds."""
-    rows = Outlook.of_plan(plans[design]).table([BUDGET]).set_index("design")["standard_error"]
-    assert rows[design] ** 2 == pytest.approx(plans[design].manifest["expected_variance"], rel=0.01)
-
-
-@DESIGNS
-def test_the_outlook_foresees_the_error_that_the_plan_shows(plans, design, labels):
+@pytest.mark.parametrize("design", ["depth", "surprises"])
+def test_the_outlook_expects_what_the_manifest_does_and_foresees_the_error(plans, design, labels):
     """Within a factor of 2, since 45 queries show the variance by depth."""
     error = plans[design].compare(wanted(plans[design], labels)).standard_error
     rows = Outlook.of_plan(plans[design]).table([BUDGET]).set_index("design")["standard_error"]
+    assert rows[design] ** 2 == pytest.approx(plans[design].manifest["expected_variance"], rel=0.01)
     most = {"depth": 2, "surprises": 1.6}[design]
     assert rows[design] / most < error < most * rows[design]
     assert rows[design] < rows["passive"]

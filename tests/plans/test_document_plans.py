@@ -32,12 +32,6 @@ def qrels(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
     return demo.judge(plan.assessments)
 
 
-def true_difference(demo: DemoCollection, graded: pd.DataFrame, measure: object) -> float:
-    judged = demo.judge(graded)
-    value = {name: measure_values(run, judged, measure).value.mean() for name, run in demo.runs.items()}
-    return value["production"] - value["candidate"]
-
-
 def test_a_plan_asks_for_documents_that_can_matter(plan, graded):
     found = plan.assessments
     assert len(found) == plan.manifest["spent"] <= BUDGET
@@ -169,29 +163,6 @@ def test_a_later_ranker_stands_in_the_table_with_the_share_that_nobody_is_asked_
     assert "unasked     share of what the measure sees and nobody is ever asked about" in str(ranking)
     assert f"{share:.1%}" in board_table(ranking.boards, "DCG@10")["unasked"].tolist()
     assert "unasked" not in plan.rank(demo.judge(plan.assessments), missing="nonrelevant").to_frame()
-
-
-@pytest.mark.parametrize("design", ["successive", "depth"])
-def test_plans_go_on_to_a_census(design, demo, graded, tmp_path):
-    plan = Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, design=design, level="document", seed=4)
-    texts = pd.DataFrame({"docno": graded["docno"].unique()}).assign(text="words")
-    qrels, second = demo.judge(plan.assessments), plan.extend(BUDGET, texts=texts)
-    assert (second.assessments["text"] == "words").all()
-    third = Plan.load(second.extend(1e6).save(tmp_path / "third").path)
-    assert second.manifest["spent"] == len(plan.assessments) + len(second.assessments) <= 2 * BUDGET
-    asked = pd.concat([plan.assessments, second.assessments, third.assessments])
-    assert not asked.duplicated(["qid", "docno"]).any()
-    labels = pd.concat([qrels, demo.judge(second.assessments)])
-    found = second.compare(labels)
-    assert found.basis.n_judged == len(labels)
-    assert found.standard_error < plan.compare(qrels).standard_error
-    census = third.compare(demo.judge(asked), first="production", second="candidate")
-    assert census.difference == pytest.approx(true_difference(demo, graded, DCG @ 10), abs=1e-9)
-    assert census.standard_error == 0
-    assert census.note.partition("; only ")[0] == "everything that matters was judged, so there is no sampling error"
-    assert "more documents of" in str(third)
-    with pytest.raises(ValueError, match="nothing is left that can change the estimate"):
-        third.extend(10)
 
 
 @pytest.mark.parametrize(("level", "looks"), [("document", "always"), ("query", None)])

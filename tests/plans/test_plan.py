@@ -262,14 +262,26 @@ FIRST, TURNED = (ODD[["qid", "docno"]].assign(score=sign * ODD["docno"].map(ord)
 
 
 @pytest.mark.parametrize(("topics", "unanswered"), [("01 1 2 3", "3"), ("1", "")])
-@pytest.mark.parametrize("measure", ["nDCG@3", "AP", "DCG@3", "RR@10"])
-@pytest.mark.parametrize("level", ["query", "document"])
-def test_a_census_has_the_values_of_trec_eval(topics, unanswered, measure, level):
+@pytest.mark.parametrize(
+    ("measure", "design"),
+    [
+        *((each, None) for each in ("nDCG@3", "AP", "DCG@3", "RR@10")),
+        ("DCG@3", "successive"),
+        *((each, "depth") for each in ("RR@10", "nDCG(dcg='exp-log2')@2", "AP(rel=2)@3", "Bpref")),
+        *((each, "surprises") for each in ("nDCG@3", "AP", "AP(rel=2)@3", "nDCG(dcg='exp-log2')")),
+    ],
+)
+def test_a_census_has_the_values_of_trec_eval(topics, unanswered, measure, design):
     """Of collections that are odd but right: a run with nothing for a topic, and a single query."""
     first, second = (run[run["qid"].isin(topics.split())] for run in (FIRST, TURNED))
     second, qrels = second[second["qid"] != unanswered], ODD[ODD["qid"].isin(topics.split())]
     frame = pd.DataFrame({"qid": topics.split()})
     pool = (Runs(first=first, second=second, allow_missing_queries=True) >> UniformGrades(2))(frame)
-    plan = Plan.create(pool, frame, measure, budget=len(pool), level=level)
+    how = {"level": "document" if design else "query", "design": design, "budget": len(pool)}
+    plan = Plan.create(pool, frame, measure, **how)
     values = [measure_values(run, qrels, measure)["value"].mean() for run in (first, second)]
-    assert plan.compare(qrels).difference == pytest.approx(values[0] - values[1], abs=1e-9)
+    estimates = plan.estimate(qrels) if design != "depth" else {}
+    found = [plan.compare(qrels), *estimates.values()]
+    expected = [values[0] - values[1], *values[: len(estimates)]]
+    assert [each.point for each in found] == pytest.approx(expected, abs=1e-9)
+    assert {each.standard_error for each in found} == {0}
