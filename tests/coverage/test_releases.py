@@ -21,16 +21,6 @@ def test_of_fifty_releases_any_is_claimed_wrongly_as_seldom_as_the_ledger_says(t
     assert (alone & ~better).any(axis=1).mean() > 3 * table.ALPHA
 
 
-def test_the_level_of_all_is_reached_where_errors_exclude_each_other(table):
-    """The worst dependence: of tests that all claim too much, only one can at a time, so their levels add up."""
-    levels = np.array([table.release_level(number, table.ALPHA) for number in range(1, table.RELEASES + 1)])
-    ends = np.cumsum(levels)
-    uniform = np.random.default_rng(0).random(200_000)[:, None]
-    any_wrong = ((uniform >= ends - levels) & (uniform < ends)).any(axis=1).mean()
-    assert any_wrong == pytest.approx(ends[-1], abs=3 * np.sqrt(table.ALPHA / 200_000))
-    assert ends[-1] < table.ALPHA
-
-
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
 def test_the_levels_of_lord_are_those_of_its_formula_and_keep_its_invariant(table, share):
     """Σ levels so far is at most α for each claim; gamma adds up to 1 at most [Ramdas et al. 2017]."""

@@ -6,8 +6,6 @@ By hand, with many more faults: ``python tests/faults --help``.
 from __future__ import annotations
 
 import os
-import re
-import resource
 import shutil
 import tarfile
 from itertools import islice
@@ -27,7 +25,6 @@ from faults import KINDS, artifacts, report
 from samples import forked, small_pool
 
 from pt_active import Plan
-from pt_active.cli.app import app
 from pt_active.risk import Audit, ZeroOne
 
 QUICK = ("plan", "plan-rounds", "audit", "test", "export-csv", "report", "page")
@@ -93,30 +90,6 @@ PASSIVE = {"design": "passive", "draws": 40, "replace": True}
 def test_whatever_audit_can_be_made_can_be_read(tmp_path: Path, words: dict[str, Any]) -> None:
     audit = Audit.create(small_pool(), {"judge": "judge"}, ZeroOne(), seed=5, **words)
     pd.testing.assert_frame_equal(Audit.load(audit.save(tmp_path / "audit").path).pairs, audit.pairs)
-
-
-def command(capfd: pytest.CaptureFixture[str], *words: object, limit: int = -1) -> tuple[int, str]:
-    """The exit status of a command whose files may not be larger than a limit, and its standard error."""
-
-    def work() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        app([str(word) for word in words], prog_name="pt-active")
-
-    capfd.readouterr()
-    child = forked(work)
-    child.join()
-    return child.exitcode, capfd.readouterr().err
-
-
-@pytest.mark.parametrize("call", ["export plan --format csv", "plan --extend plan --budget 20"])
-def test_a_full_disk_is_one_line_and_exit_2(tmp_path: Path, capfd: pytest.CaptureFixture[str], call: str) -> None:
-    artifacts()["plan"][0].save(tmp_path / "plan")
-    words = [*call.replace(" plan", f" {tmp_path / 'plan'}").split(), "--out", tmp_path / "new"]
-    code, said = command(capfd, *words, limit=1000)
-    assert code == 2
-    assert re.fullmatch(f"error: .*{tmp_path / 'new'}.*File too large; nothing was written.*\n", said)
-    assert [each.name for each in tmp_path.iterdir()] == ["plan"]
-    assert command(capfd, *words)[0] == 0
 
 
 def test_a_folder_without_the_right_to_write_is_named(tmp_path: Path) -> None:

@@ -38,11 +38,6 @@ def plans(graded):
     return {design: made(graded, design) for design in MEASURES}
 
 
-@pytest.fixture(scope="module")
-def labels(graded, demo):
-    return demo.judge(graded[["qid", "docno"]])
-
-
 def test_the_budget_is_spent_at_a_random_depth_or_on_nearly_all_queries(plans):
     for plan in plans.values():
         assert 0.97 * BUDGET <= len(plan.assessments) == plan.manifest["spent"] <= BUDGET

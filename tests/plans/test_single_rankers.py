@@ -1,7 +1,5 @@
 """Do the labels of a plan for differences say how good each ranker is?"""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,40 +17,6 @@ from pt_active.sampling.sample import Costs
 def agreeing(graded: pd.DataFrame, queries: int) -> pd.DataFrame:
     same = graded["qid"].isin(graded["qid"].unique()[:queries])
     return graded.assign(rank_candidate=graded["rank_candidate"].mask(same, graded["rank_production"]))
-
-
-@pytest.mark.parametrize("measure", ["DCG@3", "P(rel=1)@2"])
-def test_single_values_and_differences_are_unbiased_by_enumeration(measure):
-    """Over all samples of independently drawn documents, the mean estimate is the truth, and so is its variance.
-
-    The rankings agree on the first document of one of two queries, and on the whole of the other.
-    """
-    frame = pd.DataFrame({"qid": list("xxxyy"), "docno": list("vwxyz")})
-    frame = frame.assign(rank_a=[0, 1, 2, 0, 1], rank_b=[0, 2, 1, 0, 1])
-    frame[["grade_0", "grade_1", "grade_2"]] = np.random.default_rng(0).dirichlet(np.ones(3), 5)
-    parsed = parse_measure(measure, max_grade=2)
-    pool = Pool.from_frame(frame, parsed)
-    graded = graded_pool(pool, parsed, 0.0)
-    settings = DrawingSettings("successive", serves_singles=True)
-    design = document_design(pool_sizes(graded, settings), "successive", Costs(pool.indptr, graded.cost, 0.0), 2.0)
-    chance = design.chance(pool.query_of_document)
-    seen = np.isfinite(pool.document_cost)
-    assert (chance[seen] > 0).all()
-    value, mean = graded.seen.form.values[[2, 0, 1, 1, 2]], pool.grades @ graded.seen.form.values
-    for contrast in (np.array([1.0, 0.0]), np.array([1.0, -1.0])):
-        gradient = (contrast @ graded.seen.gradients(mean)) * graded.seen.weight[graded.seen.query]
-        truth, total, square = float(gradient @ value), 0.0, 0.0
-        for drawn in product([0, 1], repeat=5):
-            taken = np.array(drawn)
-            if taken[chance == 0].any():
-                continue
-            probability = np.prod(np.where(taken, chance, 1 - chance))
-            estimate = gradient @ (mean + np.divide(taken, chance, where=chance > 0, out=np.zeros(5)) * (value - mean))
-            total += probability * estimate
-            square += probability * (estimate - truth) ** 2
-        assert total == pytest.approx(truth, abs=1e-12)
-        part = gradient[seen] ** 2 * (value - mean)[seen] ** 2 * (1 / chance[seen] - 1)
-        assert square == pytest.approx(part.sum(), rel=1e-9)
 
 
 def designs(frame: pd.DataFrame, measure: str, drawing: str, share: float) -> tuple[float, float]:

@@ -1,15 +1,10 @@
 """Plans of the demonstration, all labels, labels from the grade model, five rankers, and a model that is too sure."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from pt_active import DCG, Plan, measure_values
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
