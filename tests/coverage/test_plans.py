@@ -5,22 +5,15 @@ import pandas as pd
 import pytest
 from samples import by_t, wanted
 
-from pt_active import DCG, ERR, Plan, Report, UnitCost, measure_values
-from pt_active.demo.collection import DemoCollection
-
-
-def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object) -> pd.Series:
-    """Of the two rankers, query by query."""
-    labels = demo.judge(graded)
-    first, second = (measure_values(demo.runs[k], labels, measure) for k in ("production", "candidate"))
-    return first.set_index("qid")["value"] - second.set_index("qid")["value"]
+from pt_active import DCG, ERR, Plan, Report, UnitCost
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR(max_rel=3) @ 10, 3)])
 def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded):
     """60 plans find a bias of .4 standard deviations, a coverage of .86 and errors 30 % off."""
-    truth, found, labels = true_differences(demo, graded, measure).mean(), [], demo.judge(graded)
+    labels, found = demo.judge(graded), []
+    truth = Plan.create(graded, None, measure, budget=1e9, level="query").compare(labels).difference
     for seed in range(60):
         cost = UnitCost(per_query=per_query)
         plan = Plan.create(graded, None, measure, cost, budget=400, level="document", seed=seed)
@@ -79,8 +72,9 @@ def test_a_model_that_learnt_from_the_first_plan_does_not_mislead_the_second():
 def test_groups_centre_on_the_truth_and_cover_it(level, demo, graded):
     """40 plans find a bias of half a standard deviation in any group of queries with as many words, or with many."""
     grouped = graded.assign(qwords=graded["query"].str.split().str.len().clip(upper=5).astype(str))
-    group = grouped.drop_duplicates("qid").set_index("qid")["qwords"]
-    truth = true_differences(demo, grouped, DCG @ 10).groupby(group).mean()
+    census = Plan.create(grouped, None, DCG @ 10, budget=1e9, level="query")
+    every = Report.of(census, demo.judge(grouped), slices=["qwords"]).slices
+    truth = every.set_index("value")["estimate"]
     found = []
     for seed in range(40):
         plan = Plan.create(grouped, None, DCG @ 10, budget=600, level=level, seed=seed)

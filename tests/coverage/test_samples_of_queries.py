@@ -51,38 +51,28 @@ def test_ht_and_difference_are_unbiased_and_so_are_their_squared_errors(estimato
 
 
 def calibrated_pool(seed=23, queries=2000):
-    """Values drawn from the moments that the model states, sampled by `assisted`."""
+    """Values drawn from the moments that the model states, sampled by `assisted`, and the costs of queries."""
     rng = np.random.default_rng(seed)
     mean, variance = rng.uniform(0, 1, queries), rng.uniform(0.005, 0.08, queries)
     truth = mean + np.sqrt(variance) * rng.uniform(-math.sqrt(3), math.sqrt(3), queries)
     weight, cost = rng.dirichlet(np.full(queries, 5.0)), rng.uniform(0.5, 2, queries)
     q = sampling_distribution("assisted", Moments(mean[:, None], variance[:, None, None]), cost, weight)
-    return q, weight, truth, mean
+    return (q, weight, truth, mean), cost
 
 
-def coverage(estimates, truth, level=0.95):
-    low, high = interval(estimates.value, estimates.standard_error, estimates.degrees_of_freedom, level)
-    return ((low <= truth) & (truth <= high)).mean()
-
-
+@pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("estimator", [snis, regression])
-def test_intervals_cover(estimator):
-    """93 to 97 % of 4,000 samples of 60; the simulation's standard error is .0034."""
-    pool = calibrated_pool()
-    estimates = repeated_estimates(estimator, pool, 60, 4000, seed=60)
-    assert 0.93 < coverage(estimates, pool[1] @ pool[2]) < 0.97
-
-
-@pytest.mark.parametrize("estimator", [snis, regression])
-def test_intervals_without_replacement_cover(estimator):
-    """93.5 to 96.5 % of 4,000 samples of 60 among 150 queries, of which dear ones are drawn more often."""
-    rng = np.random.default_rng(5)
-    cost, p = rng.uniform(1, 10, 150), rng.dirichlet(np.full(150, 5.0))
-    q, value = 0.9 * rng.dirichlet(np.full(150, 3.0)) + 0.1 * p, rng.uniform(0, 1, 150)
-    model = value + rng.normal(0, 0.3, 150)
-    sample = next(priorities(q, cost, [0.4 * cost.sum()], 4000, np.random.default_rng(6)))
-    estimates = estimator(sample, Controls(p, model)).estimate(value[sample.rows])
-    assert 0.935 < coverage(estimates, p @ value) < 0.965
+def test_intervals_cover(estimator, replace):
+    """93.5 to 96.5 % of 4,000 samples of 60, also of 150 queries; the simulation's standard error is .0034."""
+    pool, cost = calibrated_pool(queries=2000 if replace else 150)
+    q, p, truth, model = pool
+    if replace:
+        estimates = repeated_estimates(estimator, pool, 60, 4000, seed=60)
+    else:
+        sample = next(priorities(q, cost, [0.4 * cost.sum()], 4000, np.random.default_rng(6)))
+        estimates = estimator(sample, Controls(p, model)).estimate(truth[sample.rows])
+    low, high = interval(estimates.value, estimates.standard_error, estimates.degrees_of_freedom, 0.95)
+    assert 0.935 < ((low <= p @ truth) & (p @ truth <= high)).mean() < 0.965
 
 
 def swapped_pvalues(estimator, n, repetitions, seed):
@@ -90,12 +80,8 @@ def swapped_pvalues(estimator, n, repetitions, seed):
 
     The pool is so much larger than a sample that its own mean after swapping, which is not exactly 0, adds nothing.
     """
-    rng = np.random.default_rng(seed)
-    m = 12_000
-    model, variance = rng.normal(0.05, 0.1, m), rng.uniform(0.002, 0.05, m)
-    truth = model + np.sqrt(variance) * rng.standard_t(8, m) * math.sqrt(6 / 8)
-    cost, weight = rng.uniform(0.5, 2, m), np.full(m, 1 / m)
-    q = sampling_distribution("assisted", Moments(model[:, None], variance[:, None, None]), cost, weight)
+    rng, m = np.random.default_rng(seed), 12_000
+    (q, weight, truth, model), _ = calibrated_pool(seed, m)
     pvalues = []
     for drawn in np.array_split(rng.choice(m, size=(repetitions, n), p=q), 40):
         sign = 2.0 * rng.integers(0, 2, (len(drawn), m)) - 1
