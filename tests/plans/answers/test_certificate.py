@@ -1,7 +1,5 @@
 """The certificate of a judge: what a plan says of it, and what it refuses."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +49,10 @@ def test_the_values_are_those_of_the_judges_labels_and_of_the_plan(judged, llm, 
         ends = estimates[name].confidence_interval()
         np.testing.assert_allclose(row[["low", "high"]].tolist(), row["judge"] - np.array(ends[::-1]))
     assert runs["judge_rank"].is_monotonic_increasing
+    said = certificate.to_dict()
+    assert (said["guarantee"], len(said["people"]["pairs"])) == ("large samples", 10)
+    assert said["assumptions"][-1].startswith("the judge errs normally about a curve")
+    assert said["headline"] in str(certificate)
     tau, _ = stats.kendalltau(runs["judge"], runs["people"])
     assert certificate.figures["estimated"][0] == pytest.approx(tau)
 
@@ -78,17 +80,6 @@ def test_it_says_how_many_more_labels_a_width_takes(judged, llm, certificate):
     assert "0 more for τ ± 1" in str(wide)
     assert 0 < certificate.needed <= plan.tables.manifest.pool_cost - plan.tables.manifest.spent
     assert f"{certificate.needed:.4g} more for τ ± 0.05" in str(certificate)
-
-
-def test_json_and_text_say_what_it_promises(certificate):
-    said = json.loads(json.dumps(certificate.to_dict()))
-    assert (said["guarantee"], said["top"]) == ("large samples", 1)
-    assert said["assumptions"][-1].startswith("the judge errs normally about a curve")
-    assert len(said["people"]["pairs"]) == 10
-    assert [row["name"] for row in said["figures"]] == ["tau", "tau_ap", "overlap"]
-    assert {row["family"] for row in said["families"]} == {"old", "new", "other"}
-    assert said["headline"] in str(certificate)
-    assert "of the best 1" in str(certificate)
 
 
 def test_with_all_labels_nothing_is_left_to_chance(judged, five):
