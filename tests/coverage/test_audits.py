@@ -30,12 +30,8 @@ REPLAYS, LABELS, PAIRS = 1000, 100, 2000
 NOISE = 3 * math.sqrt(0.05 * 0.95 / REPLAYS)
 
 
-class World(NamedTuple):
-    """Predictions, labels, and what the label model believes of each grade."""
-
-    f: np.ndarray
-    y: np.ndarray
-    grades: np.ndarray
+World = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Predictions, labels, and what the label model believes of each grade."""
 
 
 @cache
@@ -47,7 +43,7 @@ def calibrated() -> World:
     first = score + rng.normal(scale=0.5, size=PAIRS) > 0
     second = score + rng.normal(scale=1.0, size=PAIRS) > 0.2
     label = (rng.random(PAIRS) < rho).astype(float)
-    return World(np.column_stack([first, second]).astype(float), label, np.column_stack([1 - rho, rho]))
+    return np.column_stack([first, second]).astype(float), label, np.column_stack([1 - rho, rho])
 
 
 @cache
@@ -60,7 +56,7 @@ def spoilt(wrong: float | None, cuts: tuple[float, ...], power: float) -> World:
     guess = rng.integers(0, len(cuts) + 1, PAIRS)
     predicted = grades.argmax(axis=1) if wrong is None else np.where(rng.random(PAIRS) < wrong, guess, label)
     sure = grades**power
-    return World(predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True))
+    return predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True)
 
 
 class Replayed(NamedTuple):

@@ -84,7 +84,6 @@ def test_extensions_add_to_the_labels_so_far_up_to_a_census(plans, design, grade
     census = third.compare(every, first="candidate")
     assert (census.difference, census.standard_error) == (pytest.approx(difference, abs=1e-12), 0)
     assert census.note.startswith("everything that matters was judged, so there is no sampling error")
-    assert "more documents of" in str(third)
     with pytest.raises(ValueError, match="nothing is left that can change the estimate"):
         third.extend(10)
     if design == "surprises":

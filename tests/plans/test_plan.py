@@ -47,7 +47,6 @@ def test_assessments_are_the_documents_above_the_cutoff(plan, graded):
 def test_comparison_is_first_minus_second(plan, qrels):
     comparison = plan.compare(qrels, confidence=0.9)
     assert (comparison.first, comparison.second) == plan.rankers == ("production", "candidate")
-    assert "90% interval" in str(comparison)
     assert comparison.to_frame().low[0] == comparison.confidence_interval(0.9).low
     for estimator in ("ht", "difference", "snis"):
         first, second = plan.estimate(qrels, estimator=estimator).values()
@@ -72,7 +71,6 @@ def test_estimators_see_weights_values_and_model(replace, graded, demo):
         found = plan.estimate(judged, estimator=name)["candidate"]
         shown = found.value, found.standard_error
         assert shown == pytest.approx((wanted.value, wanted.standard_error), abs=1e-12)
-    assert (f"90 draws of {len(sample)} queries" in str(found)) == replace
 
 
 @pytest.mark.parametrize(
@@ -118,7 +116,6 @@ def test_census(demo, graded):
             assert estimate.confidence_interval() == (estimate.value, estimate.value)
     whole, lacking = plan.compare(judged), plan.compare(judged.iloc[5:], missing="nonrelevant")
     assert (whole.winner, lacking.winner) == ("candidate", None)
-    assert "every query of the pool was judged" in str(whole)
     assert np.isnan([lacking.pvalue, lacking.confidence_interval().low]).all()
     assert "except for 5 labels" in str(lacking)
 

@@ -25,13 +25,14 @@ def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
     return wanted(plan, labels)[lambda frame: frame.qid.isin(in_order(plan)[:n])]
 
 
-def small_pool(seed: int, rankers: int = 2) -> pd.DataFrame:
-    """30 queries of 4 documents each, in random orders, with grades from 0 to 2."""
-    rng = np.random.default_rng(seed)
-    ranks = np.array([[rng.permutation(4) for _ in range(rankers)] for _ in range(30)])
-    grades = rng.dirichlet([1, 1, 1], 120)
-    keys = pd.DataFrame({"qid": [f"q{n // 4:02}" for n in range(120)], "docno": [f"d{n % 4}" for n in range(120)]})
-    ranked = keys.assign(**{f"rank_{name}": ranks[:, i].ravel() for i, name in enumerate("abc"[:rankers])})
+def small_pool(seed: int, rankers: int = 2, queries: int = 30, documents: int = 4) -> pd.DataFrame:
+    """Queries with all documents in random orders, and grades from 0 to 2."""
+    rng, size = np.random.default_rng(seed), queries * documents
+    ranks = np.array([[rng.permutation(documents) for _ in range(rankers)] for _ in range(queries)])
+    grades = rng.dirichlet([1, 1, 1], size)
+    query, document = np.divmod(np.arange(size), documents)
+    keys = pd.DataFrame({"qid": [f"q{n:02}" for n in query], "docno": [f"d{n}" for n in document]})
+    ranked = keys.assign(**{f"rank_{name}": ranks[:, i].ravel() for i, name in enumerate("abcd"[:rankers])})
     return ranked.assign(**{f"grade_{grade}": grades[:, grade] for grade in range(3)})
 
 

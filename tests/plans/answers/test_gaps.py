@@ -1,6 +1,5 @@
 """Documents that were passed over, or wait for a second judge, do not blind the status; plans cut to what is judged."""
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +17,8 @@ BOTH = pytest.mark.parametrize("level", ["query", "document"])
 LABELS = ["qid", "docno", "label"]
 
 
-def plan_of(level: str, rankers: int = 2) -> Plan:
-    return small_plan(level, small_pool(4, rankers), 60)
+def plan_of(level: str) -> Plan:
+    return small_plan(level, small_pool(4), 60)
 
 
 @BOTH
@@ -29,15 +28,12 @@ def test_a_skip_is_named(level):
     whole, skipped = plan.status(records), records.astype({"label": object})
     skipped.loc[7, ["label", "status"]] = [None, "skipped"]
     gap = {"qid": records.qid[7], "docno": records.docno[7], "annotator": "ann", "status": "skipped"}
-    named = re.escape(f"document '{gap['docno']}' of query '{gap['qid']}' (skipped by ann)")
 
     state, bridged = plan.status(skipped, None), plan.status(skipped)
-    assert re.search(f"blocked by +{named}", state.details)
     assert state.to_dict()["blocked"] == bridged.to_dict()["blocked"] == [gap]
     assert state.judged < bridged.judged == whole.judged - 1 == state.drawn - 1
     assert state.left_out > 0
     assert bridged.open == 1
-    assert re.search(f"passed over +{named}", bridged.details)
 
 
 def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone():
@@ -94,7 +90,6 @@ def test_what_is_due_counts_as_if_it_had_no_label(level):
     assert state.due == 3
     assert 1 <= state.open <= 3
     assert replace(state, due=0) == plan.status(rest)
-    assert "3 documents have a label that does not count yet: another judge is asked" in str(state)
     assert state == plan.status(records[LABELS], records=records)
     gate, without = (plan.gate(each, 0.2, queries="these") for each in (records, rest))
     assert (gate.outcome, gate.status.low, gate.status.due) == (without.outcome, state.low, 3)
@@ -121,7 +116,6 @@ def test_a_cut_plan_is_kept_and_cut_again(plan, labels, tmp_path):
     found = plan.so_far(some).compare(some)
     assert (cut.compare(some), cut.status(some, None)) == (found, state)
     assert CUT in found.note
-    assert f"cut       to the first 14 of {state.drawn} queries, which are judged" in str(cut)
     again = cut.so_far(fewer)
     assert again.manifest["cut"] == {"unit": "queries", "of": state.drawn, "to": 9}
     assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)

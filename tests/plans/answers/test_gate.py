@@ -60,9 +60,7 @@ def test_no_gate_passes_where_few_queries_differ(looks):
     told = [each for each in gates if each.status.population.caution]
     assert len(told) > 5
     for each in told:
-        assert each.advice == "add queries"
         assert each.answer == "unresolved: too few queries differ to decide for new ones"
-        assert "none   for queries like them: looks at any time need 30 queries or clusters that differ" in str(each)
     plan, qrels = plans[1]
     said = "judged queries have another value than the rest, so the interval for new queries may miss more often"
     for queries in ("these", "new"):

@@ -26,8 +26,6 @@ def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure, few):
     assert (choice["level"], choice["design"]) == (arguments["level"], arguments["design"])
     assert choice["level"] == "document"
     assert 0 < choice["half_width"] < choice["other_half_width"]
-    assert f"chosen    documents, {choice['design']}: ±{choice['half_width']:.2g} (95%" in str(plan)
-    assert f"whole queries, hedged, would give ±{choice['other_half_width']:.2g}" in str(plan)
     assert told.manifest["choice"] is None
     assert "chosen" not in str(told)
     # More than 1 is for documents alone: queries keep the usual share.
@@ -114,7 +112,6 @@ def test_the_choice_is_kept(few, tmp_path):
 def test_a_sample_too_small_for_an_interval_has_no_half_width(graded):
     plan = Plan.create(graded, None, DCG @ 10, budget=25)
     assert plan.manifest["choice"]["other_half_width"] is None
-    assert "whole queries, hedged, would give no interval" in str(plan)
 
 
 def test_an_error_that_is_rounding_is_no_error():
@@ -126,4 +123,3 @@ def test_an_error_that_is_rounding_is_no_error():
     plan = Plan.create(frame.assign(grade_1=1 - frame["grade_0"]), None, "R@50", budget=60)
     choice = plan.manifest["choice"]
     assert (choice["half_width"], choice["other_half_width"]) == (0, 0)
-    assert "±0 (95%" in str(plan)

@@ -48,7 +48,6 @@ def test_what_has_no_interval_at_the_end_has_none_at_a_look(graded, labels, demo
     status = later.status(both, **pair)
     assert not np.isfinite([status.low, status.high]).any()
     assert status.winner is None
-    assert "interval    none" in status.details
 
 
 @pytest.mark.parametrize("per_query", [0, 3])
@@ -102,8 +101,6 @@ def test_all_pairs_share_the_level_in_parts_and_a_named_pair_has_it_alone(few, l
         for state in (found, alone, plan.gate(some, 0.5, queries="these", **names).status):
             assert (state.looks, state.judged, state.drawn) == (PLANNED, parts, 5)
         assert found.winner == alone.winner
-        assert "after each fifth of the plan" in str(every)
-        assert "Holm" not in str(every)
     with pytest.raises(ValueError, match="is for one pair"):
         plan.status(some, None)
 

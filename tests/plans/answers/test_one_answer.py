@@ -102,7 +102,7 @@ def test_any_first_labels_have_a_status_and_gaps_and_parts_that_are_not_full_are
     plan = made(labelled, kind, 2)
     every = ordered(plan, labelled[[*KEYS, "label"]])
     looks = None if kind.startswith(IN_PARTS) else ALWAYS
-    for number in (0, *range(5, len(every), 13)):
+    for number in (0, *range(5, len(every), 27)):
         for some in (every.head(number), every.iloc[1 : number + 1], every.tail(number)):
             status = plan.status(some, looks=looks)
             assert status.n_judged + status.left_out == len(some)

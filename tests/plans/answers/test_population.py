@@ -64,7 +64,6 @@ def test_clusters_are_one_draw_of_new_queries(census, labels, topics, difference
     need = topics.set_index("qid")["qneed"]
     needs = differences("DCG@10").groupby(need).mean()
     result = census.compare(labels, queries="new", clusters="qneed")
-    assert "as 40 clusters" in str(result)
     assert topics["qneed"].value_counts().nunique() == 1
     assert result.pvalue == pytest.approx(stats.ttest_1samp(needs, 0.0).pvalue, rel=1e-9)
     alone, state = (census.status(labels, queries="new", clusters=each) for each in (None, "qneed"))
@@ -76,7 +75,6 @@ def test_what_says_nothing_of_other_queries_says_why(graded, few, labels, topics
     plan = Plan.create(graded, topics.assign(qall="all"), DCG @ 10, budget=1e9, seed=1)
     result = plan.compare(labels, queries="new", clusters="qall")
     assert result.note == "one query says nothing of other queries: no interval, no test"
-    assert "for queries like them, as 1 cluster\n" in str(result)
     same = few.assign(rank_production=few["rank_candidate"], score_production=few["score_candidate"])
     plan = Plan.create(same, None, DCG @ 10, budget=1e9, level="query", seed=1)
     assert plan.compare(labels, queries="new").note.startswith("all queries have the same value")
@@ -84,17 +82,15 @@ def test_what_says_nothing_of_other_queries_says_why(graded, few, labels, topics
     assert (state.resolved, state.refusal) == (False, "the labels so far do not tell how far queries differ")
 
 
-def test_unknown_populations_and_clusters_are_refused(graded, labels, topics):
+def test_columns_that_make_no_clusters_are_refused(graded, labels, topics):
     some = topics.assign(qneed=topics["qneed"].where(np.arange(len(topics)) != 4))
     plan = Plan.create(graded, some, DCG @ 10, budget=1e9, seed=1)
     for asked, message in (
-        ({"clusters": "qkind"}, "there is no column 'qkind'; the plan has"),
         ({"clusters": "q_prob"}, "there is no column 'q_prob'; the plan has"),
         ({"clusters": "qneed"}, f"query '{some['qid'].iloc[4]}' has no value in the column 'qneed'"),
-        ({"queries": "all"}, "queries must be 'these' or 'new', got 'all'"),
     ):
         with pytest.raises(ValueError, match=message):
-            plan.compare(labels, **{"queries": "new"} | asked)
+            plan.compare(labels, queries="new", **asked)
 
 
 @BOTH
@@ -175,7 +171,6 @@ def test_a_pool_of_few_queries_has_no_verdict_at_any_time(graded, topics, labels
     assert state.answer == "no verdict at any time for new queries"
     more = "queries, so that none has much of the traffic" if few == "weights" else "queries"
     assert state.advice == f"add {more}, or look once, at the end"
-    assert f"looks at any time need {MIN_GROUPS} queries or clusters" in str(state)
     assert np.isfinite(plan.status(labels, None, queries="new", clusters=clusters).low)
     assert plan.gate(labels, 5.0, queries="new", clusters=clusters).outcome == "unresolved"
     assert plan.status(labels).resolved
@@ -191,6 +186,5 @@ def test_all_pairs_share_the_level(few, labels):
         one = plan.status(labels, confidence=1 - 0.05 / 3, queries="new", first=pair.first, second=pair.second)
         assert (pair.low, pair.high, pair.winner) == pytest.approx((one.low, one.high, one.winner))
         assert (own.beside.low, own.beside.high) == pytest.approx((pair.low, pair.high))
-    assert "e-value" not in str(new)
     assert str(new).count("these [") == 3
     assert str(new).splitlines()[0].endswith("in large samples of queries, for queries like them")

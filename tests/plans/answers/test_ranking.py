@@ -59,7 +59,6 @@ def test_corrections_are_over_all_pairs(plans, level):
     alone = np.array([found.pvalue for found in ranking.comparisons])
     assert (alone <= ranking.corrected).all()
     assert (ranking.corrected <= np.minimum(6 * alone, 1)).all()
-    assert "0.05 level, joint" in str(ranking)
     holm = plan.rank(qrels, correction="holm")
     np.testing.assert_allclose(holm.corrected, corrected_pvalues(alone, 0.05, "holm")[1], rtol=0, atol=1e-15)
     tukey = plan.rank(qrels, correction="tukey")
@@ -67,7 +66,6 @@ def test_corrections_are_over_all_pairs(plans, level):
     degrees = np.array([found.test_degrees for found in tukey.comparisons])
     expected = np.maximum(alone, studentized_range_tail(np.sqrt(2) * statistic, 4, degrees))
     np.testing.assert_allclose(tukey.corrected, expected, rtol=0, atol=1e-15)
-    assert "0.05 level, tukey" in str(tukey)
 
 
 @LEVELS
@@ -182,7 +180,6 @@ def test_what_is_resolved_alone_may_not_be_among_all():
     assert ranking.winners == (None, "<r2>", None)
     assert ranking.groups == (("<r2>", "<r1>"), ("<r1>", "<r0>"))
     assert ranking.letters == {"<r2>": "a", "<r1>": "ab", "<r0>": "b"}
-    assert "told apart  1 of 3 pairs (0.05 level, holm)" in str(ranking)
     assert ranking.board.frame()[["rank_low", "rank_high"]].to_numpy().tolist() == [[1, 2], [1, 3], [2, 3]]
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_order import ordered, small_pool
 
 from pt_active import DCG, ERR, Draw, Plan, SamplingDistribution, UnitCost
-from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
 from pt_active.inference.drawn_documents import drawn_by, estimate_documents, pool_sizes
 from pt_active.plans.making.documents import document_settings, graded_of
@@ -31,17 +31,6 @@ def succession(plan: Plan) -> Succession:
     return Succession(sample.design, sample.priority, Costs(pool.indptr, pool.document_cost, per_query))
 
 
-def drawn_order(plan: Plan) -> pd.DataFrame:
-    """``qid, docno`` in the order in which the documents come."""
-    order = succession(plan).order
-    keys = plan.tables.pool.keys.iloc[order[plan.tables.documents.sample.drawn[order]]]
-    return keys[["qid", "docno"]].reset_index(drop=True)
-
-
-def labels_in_order(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
-    return drawn_order(plan).merge(demo.judge(plan.assessments), on=["qid", "docno"], how="left")
-
-
 def test_the_clocks_of_documents_come_from_their_ids(graded):
     """The priorities of the documents are clocks by the ids of documents over the rates."""
     plan = made(graded, 3)
@@ -52,7 +41,7 @@ def test_the_clocks_of_documents_come_from_their_ids(graded):
 
 
 @PRICES
-def test_an_extended_plan_goes_on_in_its_order(per_query, graded, demo, tmp_path):
+def test_an_extended_plan_goes_on_in_its_order(per_query, graded, labels, tmp_path):
     plan = made(graded, per_query)
     more = plan.extend(100)
     asked = pd.concat([plan.assessments, more.assessments])
@@ -64,8 +53,8 @@ def test_an_extended_plan_goes_on_in_its_order(per_query, graded, demo, tmp_path
     assert whole.drawn.sum() == len(asked)
     assert more.manifest["spent"] == whole.spent <= more.manifest["limit"] == BUDGET + 100
     assert more.manifest["expected_variance"] < plan.manifest["expected_variance"]
-    labels = demo.judge(asked)
-    assert Plan.load(more.save(tmp_path / "more").path).compare(labels) == more.compare(labels)
+    judged = asked[["qid", "docno"]].merge(labels)
+    assert Plan.load(more.save(tmp_path / "more").path).compare(judged) == more.compare(judged)
     twice = plan.extend(60).extend(40)
     np.testing.assert_array_equal(twice.tables.documents.sample.drawn, now.drawn)
     with pytest.raises(ValueError, match="the budget is so small that no document was drawn"):
@@ -89,11 +78,7 @@ def redrawn(tables: PlanTables, budget: float, seed: int) -> PlanTables:
 def test_extended_plans_are_unbiased(way):
     """The mean over seeds of estimates of DCG is the truth, for labels that the model did not make."""
     budget, queries, repetitions, contrast = 8, 8, 40, np.array([1.0, -1.0])
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"qid": np.repeat([f"q{q}" for q in range(queries)], 4), "docno": list("wxyz") * queries})
-    for name in ("a", "b"):
-        frame[f"rank_{name}"] = np.concatenate([rng.permutation(4) for _ in range(queries)])
-    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([1, 1, 1], len(frame))
+    frame, rng = small_pool(1)[: 4 * queries], np.random.default_rng(1)
     tables = Plan.create(frame, None, WAYS[way], budget=budget, seed=0, level="document", design=way).tables
     seen, label = graded_pool(tables.pool, DCG @ 3, 0.0).seen, rng.integers(0, 3, len(frame))
     truth = float(seen.weight @ seen.values(seen.form.values[label]) @ contrast)
@@ -110,17 +95,16 @@ def test_extended_plans_are_unbiased(way):
 
 
 @PRICES
-def test_a_plan_is_cut_to_the_first_gap(per_query, graded, demo, tmp_path):
+def test_a_plan_is_cut_to_the_first_gap(per_query, graded, labels, tmp_path):
     plan, gap = made(graded, per_query), 90
-    ordered = labels_in_order(plan, demo)
-    some = ordered.drop(index=gap)
+    come = ordered(plan, labels)
+    some = come.drop(index=gap)
     part, all_of = plan.so_far(some), succession(plan)
     sample, query = part.tables.documents.sample, plan.tables.pool.query_of_document
     np.testing.assert_array_equal(np.sort(all_of.order[:gap]), np.flatnonzero(sample.drawn))
     threshold = all_of.priority[all_of.order[gap]]
     np.testing.assert_array_equal(sample.design.chance(query), at(all_of.design, threshold).chance(query))
-    assert part.manifest["cut"] == {"unit": "documents", "of": len(ordered), "to": gap}
-    assert f"to the first {gap} of {len(ordered)} documents, which are judged" in str(part)
+    assert part.manifest["cut"] == {"unit": "documents", "of": len(come), "to": gap}
     assert len(part.assessments) == gap
     found = part.compare(some)
     assert "the plan was cut to what is judged" in found.note
@@ -129,21 +113,18 @@ def test_a_plan_is_cut_to_the_first_gap(per_query, graded, demo, tmp_path):
         plan.compare(some)
     said = "nothing is judged so far without a gap: document .* and 29 more lack a label"
     with pytest.raises(ValueError, match=said):
-        plan.so_far(ordered.iloc[30:])
-    assert plan.so_far(ordered).tables is plan.tables
+        plan.so_far(come.iloc[30:])
+    assert plan.so_far(come).tables is plan.tables
 
 
-def test_documents_are_exported_in_the_order_in_which_they_come(graded, demo, tmp_path):
+def test_documents_are_exported_in_the_order_in_which_they_come(graded, tmp_path):
     plan = made(graded, 0)
-
-    def listed(plan: Plan, name: str) -> pd.DataFrame:
-        return pd.read_csv(plan.export(tmp_path / name, "csv"), dtype=str)[["qid", "docno"]]
-
-    first = listed(plan, "list.csv")
-    pd.testing.assert_frame_equal(first, drawn_order(plan), check_dtype=False)
     more = plan.extend(100)
-    both = pd.concat([first, listed(more, "more.csv")], ignore_index=True)
-    pd.testing.assert_frame_equal(both, drawn_order(more), check_dtype=False)
+    files = [each.export(tmp_path / f"{each.id}.csv", "csv") for each in (plan, more)]
+    listed = pd.concat([pd.read_csv(file, dtype=str) for file in files], ignore_index=True)
+    order = succession(more).order
+    expected = more.tables.pool.keys.iloc[order[more.tables.documents.sample.drawn[order]]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(listed[["qid", "docno"]], expected[["qid", "docno"]], check_dtype=False)
 
 
 @PRICES

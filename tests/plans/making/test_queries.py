@@ -68,10 +68,9 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
     with pytest.raises(ValueError, match="have no label"):
         two.compare(judged[judged.qid.isin(two.assessments.qid)])
     assert two.manifest["limit"] == many.manifest["limit"] == 42 * unit
-    assert two.assessments.qid.nunique() == (added := len(two.sample) - len(one.sample))
+    assert two.assessments.qid.nunique() == len(two.sample) - len(one.sample)
     assert two.manifest["counts"]["assessments"] == len(two.assessments)
     assert two.manifest["spent"] == pytest.approx(many.manifest["spent"], rel=1e-12)
-    assert f"{len(two.assessments)} more documents of {added} queries (design: " in str(two)
 
 
 def test_an_extended_plan_is_cut_to_what_is_judged(graded, labels):
