@@ -18,15 +18,15 @@ UNLABELLED = "documents without a label are not relevant"
 @pytest.mark.parametrize(
     ("measure", "level", "budget", "look", "end", "assumed"),
     [
-        (DCG @ 10, "document", 200, "any time", "large samples", ()),
-        (DCG @ 10, "query", 200, "any time", "large samples", ()),
-        (nDCG @ 10, "document", 200, "large samples", "large samples", (OUTSIDE, BIAS)),
-        (RR @ 10, "document", 200, "large samples", "large samples", ()),
+        (DCG @ 10, "document", 300, "any time", "large samples", ()),
+        (DCG @ 10, "query", 300, "any time", "large samples", ()),
+        (nDCG @ 10, "document", 300, "large samples", "large samples", (OUTSIDE, BIAS)),
+        (RR @ 10, "document", 300, "large samples", "large samples", ()),
         (DCG @ 10, "document", 100_000, "exact", "exact", ()),
     ],
 )
-def test_each_way_of_looking_has_its_guarantee(few, demo, measure, level, budget, look, end, assumed):
-    plan = Plan.create(few, None, measure, level=level, budget=budget, seed=1)
+def test_each_way_of_looking_has_its_guarantee(graded, demo, measure, level, budget, look, end, assumed):
+    plan = Plan.create(graded, demo.topics, measure, level=level, budget=budget, seed=1)
     labels = demo.judge(plan.assessments)
     state, result = plan.status(labels), plan.compare(labels)
     assert (state.guarantee, result.guarantee) == (look, end)
