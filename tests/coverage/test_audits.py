@@ -34,29 +34,28 @@ World = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Predictions, labels, and what the label model believes of each grade."""
 
 
-@cache
-def calibrated() -> World:
-    """Predictions of two classifiers, labels, and a calibrated ρ."""
-    rng = np.random.default_rng(12)
-    score = rng.normal(size=PAIRS)
-    rho = 1 / (1 + np.exp(-1.5 * score))
-    first = score + rng.normal(scale=0.5, size=PAIRS) > 0
-    second = score + rng.normal(scale=1.0, size=PAIRS) > 0.2
-    label = (rng.random(PAIRS) < rho).astype(float)
-    return np.column_stack([first, second]).astype(float), label, np.column_stack([1 - rho, rho])
+BINARY, GRADED = (0.0,), (-0.5, 0.7, 1.8)
+FAIR = (0.4, BINARY, 1)
 
 
 @cache
-def spoilt(wrong: float | None, cuts: tuple[float, ...], power: float) -> World:
-    """A judge who guesses a share of the labels, or who believes the model; the model is too sure of itself."""
+def world(wrong: float | None, cuts: tuple[float, ...], power: float) -> World:
+    """A judge who guesses a share of the labels and one who guesses twice as many, or one who believes the model.
+
+    The model has its probabilities to a power: above 1 it is too sure of itself.
+    """
     rng = np.random.default_rng(0)
     below = 1 / (1 + np.exp(1.5 * (rng.normal(size=PAIRS)[:, None] - np.array(cuts))))
     grades = np.diff(below, axis=1, prepend=0.0, append=1.0)  # ordered logit
     label = (grades.cumsum(axis=1) < rng.random(PAIRS)[:, None]).sum(axis=1).astype(float)
-    guess = rng.integers(0, len(cuts) + 1, PAIRS)
-    predicted = grades.argmax(axis=1) if wrong is None else np.where(rng.random(PAIRS) < wrong, guess, label)
+
+    def guessed(share: float) -> np.ndarray:
+        guess = rng.integers(0, len(cuts) + 1, PAIRS)
+        return np.where(rng.random(PAIRS) < share, guess, label)
+
+    judges = [grades.argmax(axis=1)] if wrong is None else [guessed(wrong), guessed(2 * wrong)]
     sure = grades**power
-    return predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True)
+    return np.column_stack(judges).astype(float), label, sure / sure.sum(axis=1, keepdims=True)
 
 
 class Replayed(NamedTuple):
@@ -75,7 +74,7 @@ class Replayed(NamedTuple):
 @cache
 def replayed(make: tuple, loss: Loss, k: int, design: str, seed: int) -> Replayed:
     """`REPLAYS` samples of pairs that are each drawn once."""
-    f, y, grades = spoilt(*make) if make else calibrated()
+    f, y, grades = world(*make)
     f, p, cost = f[:, :k], np.full(PAIRS, 1 / PAIRS), np.ones(PAIRS)
     view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
     q = gap_distribution(design, f, cost, p) if design == "disagreement" else None
@@ -112,10 +111,8 @@ CASES = [
 @pytest.mark.parametrize(("loss", "k", "design"), CASES, ids=str)
 def test_intervals_cover_the_truth_at_100_labels(loss, k, design, estimator):
     highest = 1.0 if k == 1 and estimator != "difference" else None
-    assert 0.93 <= coverage(replayed((), loss, k, design, 13), estimator, highest) <= 0.97
+    assert 0.93 <= coverage(replayed(FAIR, loss, k, design, 13), estimator, highest) <= 0.97
 
-
-BINARY, GRADED = (0.0,), (-0.5, 0.7, 1.8)
 
 HARD = [
     ((None, BINARY, 4), ZeroOne(), 1.0),
@@ -151,7 +148,7 @@ def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not():
 
 
 def test_stratified_intervals_cover_too():
-    f, y, grades = calibrated()
+    f, y, grades = world(*FAIR)
     wrong = (f[:, 0] != y).astype(float)
     chance = grades[np.arange(PAIRS), 1 - f[:, 0].astype(int)]
     stratum, rng = strata_by(chance), np.random.default_rng(14)
