@@ -158,6 +158,7 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers,
             one_by_one[row, grade] = (counts * (surprises.surprises(*about, other, contrast).value - before)).sum()
     assert np.abs(one_by_one).max() > 0.001
     assert found == pytest.approx(one_by_one, abs=1e-12)
+    assert labelled.changes(-contrast, "regression", every) == pytest.approx(-found, abs=1e-15)
 
 
 def test_the_error_of_judges_is_that_of_other_judges():

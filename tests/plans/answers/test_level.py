@@ -112,6 +112,7 @@ def test_the_choice_is_kept(few, tmp_path):
 def test_a_sample_too_small_for_an_interval_has_no_half_width(graded):
     plan = Plan.create(graded, None, DCG @ 10, budget=25)
     assert plan.manifest["choice"]["other_half_width"] is None
+    assert "whole queries, hedged, would give no interval" in str(plan)
 
 
 def test_an_error_that_is_rounding_is_no_error():
