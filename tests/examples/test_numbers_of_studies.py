@@ -69,22 +69,6 @@ def test_a_line_solves_its_estimating_equation(script):
 
 
 @pytest.mark.slow
-def test_one_at_a_time_lur_is_lure(script):
-    """The weights are those of Farquhar et al. (2021): 1 + (N − M)/(N − m) (1/((N − m + 1) q_m) − 1), over M."""
-    quick = script("active_testing")
-    task = quick.digits_task(0)
-    none = quick.Steps.none_yet(task.score)
-    rounds = quick.draw_round(none, task.size("ori", none), 30, "single", np.random.default_rng(1))
-    n, drawn = len(task.score), rounds.drawn
-    m, q = rounds.step[drawn], rounds.probability[drawn]
-    weight = (1 + (n - 30) / (n - m) * (1 / ((n - m + 1) * q) - 1)) / 30
-    found = quick.estimates(task, rounds)
-    np.testing.assert_allclose(found["cross-entropy", "lur"], weight @ task.values[drawn], rtol=1e-12)
-    assert ("cross-entropy", "ailur") not in found
-    assert {"lur_difference", "lur_regression", quick.SMOOTHED} < {name for _, name in found}
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*hand-picked")
 @pytest.mark.parametrize("each", [True, False])
 def test_plain_intervals_are_those_of_the_comparison(script, each):
