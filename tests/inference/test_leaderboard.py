@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from samples import errors_of
 from scipy import stats
 
 from pt_active.inference.leaderboard import (
@@ -21,12 +22,6 @@ from pt_active.inference.significance import studentized_range_tail
 
 ALPHA = 0.05
 TOLERANCE = 4 * np.sqrt(0.25 / SAMPLES)  # four Monte Carlo errors of a share, at most
-
-
-def errors_of(covariance: np.ndarray) -> np.ndarray:
-    """The standard errors of all differences, float64[k, k]."""
-    variance = np.diag(covariance)
-    return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
 
 
 def pvalues_of(values: np.ndarray, of_pairs: np.ndarray) -> np.ndarray:
@@ -90,15 +85,6 @@ def test_errors_that_fit_no_covariance_become_larger_never_smaller() -> None:
     assert min(errors.of_pair(a, b).std() for a, b in combinations(range(3), 2)) > 0.98
 
 
-def test_two_rankers_have_the_plain_test() -> None:
-    of_pairs = np.array([[0.0, 2.0], [2.0, 0.0]])
-    errors, pvalues = JointErrors.of(of_pairs), pvalues_of(np.array([3.0, 0.0]), of_pairs)
-    alone = stats.norm.sf(1.5)
-    assert better_pvalues(errors, pvalues)[0, 1] == pytest.approx(2 * alone, abs=TOLERANCE)
-    np.testing.assert_allclose(best_pvalues(errors, pvalues), [1 - alone, alone], atol=TOLERANCE)
-    assert level_of_all(errors, pvalues, ALPHA) == pytest.approx(ALPHA, abs=TOLERANCE)
-
-
 def test_without_errors_all_ranks_are_known_and_equal_rankers_share_theirs() -> None:
     values = np.array([0.2, 0.7, 0.7, 0.1])
     errors, pvalues = JointErrors.of(np.zeros((4, 4))), pvalues_of(values, np.zeros((4, 4)))
@@ -117,24 +103,6 @@ def test_what_is_not_tested_is_not_claimed() -> None:
     assert np.isnan(better[0]).all()
     assert [list(each) for each in rank_intervals(better < ALPHA)] == [[1, 1, 2], [3, 2, 3]]
     assert (best_pvalues(errors, pvalues) >= ALPHA).tolist() == [True, True, False]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_order_and_duplicates_change_no_more_than_the_draws_do(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    covariance, values = some_covariance(5, seed), rng.normal(0, 1, 5)
-
-    def found(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        of_pairs = errors_of(covariance[np.ix_(places, places)])
-        pvalues = pvalues_of(values[places], of_pairs)
-        errors = JointErrors.of(of_pairs)
-        return better_pvalues(errors, pvalues), best_pvalues(errors, pvalues)
-
-    (better, best), order = found(np.arange(5)), rng.permutation(5)
-    for places in (order, np.r_[np.arange(5), 2]):
-        other, other_best = found(places)
-        np.testing.assert_allclose(other[:5, :5], better[np.ix_(places, places)][:5, :5], rtol=0, atol=TOLERANCE)
-        np.testing.assert_allclose(other_best, best[places], rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("seed", range(20))

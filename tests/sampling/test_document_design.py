@@ -18,7 +18,6 @@ from pt_active.sampling.sample import Costs, DocumentDesign, DocumentSizes
 
 SEEDS = st.integers(0, 2**32 - 1)
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
-ADDITIVE = [name for name in MEASURES if name.startswith(("DCG", "RBP"))]
 LENGTHS = (3, 0, 1, 4, 2)
 QUERY = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
 INDPTR = np.r_[0, np.cumsum(LENGTHS)]
@@ -244,28 +243,6 @@ def test_the_gain_is_the_squared_gradient_times_weight_and_variance(systems):
     expected = pool.weight[QUERY] ** 2 * variables.variance * np.mean(np.square(differences), axis=0)
     found = document_sizes(pool, variables, cost, DrawingSettings("successive", 0.0)).gain
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@settings(max_examples=15)
-@given(
-    SEEDS,
-    st.sampled_from([*((name, "depth") for name in MEASURES), *((name, "successive") for name in ADDITIVE)]),
-    st.integers(1, 3),
-    st.sampled_from([0.0, 1.5]),
-)
-def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, measure_and_drawing, systems, overhead):
-    """Ties in the order of documents that come from the top are left out: rankers that share no rank have none."""
-    (measure, drawing), rng = measure_and_drawing, np.random.default_rng(seed)
-    own, variables, cost = random_instance(seed, measure, systems)
-    ranks = np.tile(own.ranks[:1], (systems, 1)) + np.arange(systems)[:, None] * (own.ranks[:1] > 0)
-    moved = np.lexsort([rng.random(len(cost)), QUERY])
-    shuffled = Variables(variables.mean[moved], variables.variance[moved])
-    pool, other = (pool_of(measure, each, INDPTR, own.weight) for each in (ranks, ranks[:, moved]))
-    _, design, budget = designed((pool, variables, cost), drawing, 0.4, overhead)
-    sizes = document_sizes(other, shuffled, 3 * cost[moved], DrawingSettings(drawing, 0.1))
-    found = document_design(sizes, drawing, Costs(INDPTR, 3 * cost[moved], 3 * overhead), 3 * budget)
-    np.testing.assert_allclose(found.inclusion, design.inclusion[moved], rtol=1e-9)
-    np.testing.assert_allclose(found.opening, design.opening, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -74,19 +74,6 @@ def test_a_budget_that_does_not_pay_for_what_may_be_drawn_is_refused(drawing, le
     assert 0 < draw_documents(design, prices, least, rng).spent <= least
 
 
-@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
-def test_a_budget_pays_for_openings_and_chances_stay_exact(drawing):
-    """No sample overspends, and ``E Σ I/π`` is 1 for each document, within 4 standard errors."""
-    size, draws = np.array([0.5, 0.3, 0.6, 0.2]), 1500
-    prices = Costs(np.array([0, 2, 4]), np.array([1.0, 1.5, 1.0, 0.5]), 1.0)
-    design = document_design(DocumentSizes(np.arange(4), size, size), drawing, prices, 4.0)
-    rng, weights = np.random.default_rng(1), np.empty((draws, 4))
-    for weight in weights:
-        sample = draw_documents(design, prices, 4.0, rng)
-        weight[:] = weights_of(sample, prices, 4.0)
-    assert (np.abs(weights.mean(axis=0) - 1) < 4 * weights.std(axis=0) / np.sqrt(draws)).all()
-
-
 def weights_of(sample: TwoPhase, prices: Costs, budget: float) -> np.ndarray:
     """``I/π`` of a sample that a budget must pay for."""
     assert sample.spent == pytest.approx(prices.spent(sample.drawn).sum())

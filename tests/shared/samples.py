@@ -49,6 +49,12 @@ def small_pool() -> pd.DataFrame:
     return frame.assign(judge=rng.integers(0, 3, len(frame)), query="desk lamp", text="a lamp for a desk")
 
 
+def errors_of(covariance: np.ndarray) -> np.ndarray:
+    """The standard errors of all differences, float64[k, k]."""
+    variance = np.diag(covariance)
+    return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
+
+
 def rows_of(score: Scores, rows: np.ndarray) -> Scores:
     """The losses of some pairs, and what is expected of all."""
     return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
