@@ -13,16 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 from samples import wanted
 
-from pt_active import (
-    ActiveTest,
-    ColumnCost,
-    Draw,
-    MixtureGrades,
-    Plan,
-    Runs,
-    SamplingDistribution,
-    UniformGrades,
-)
+from pt_active import ActiveTest, ColumnCost, Draw, MixtureGrades, Plan, Runs, SamplingDistribution, UniformGrades
 from pt_active.frames import checks
 from pt_active.risk import Audit, GaussianSquared, ZeroOne
 from pt_active.rounds import Accuracy

@@ -1,10 +1,9 @@
-"""The sources' road: runs, grades, a sampling distribution, a sample, labels and an estimate, by transformers alone."""
+"""The road of the sources: runs, grades, a sampling distribution and a sample, by transformers alone."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, Draw, Plan, Runs, SamplingDistribution, UnitCost, measure_values, plan_of
+from pt_active import DCG, Draw, Plan, Runs, SamplingDistribution, UnitCost, plan_of
 
 MEASURE = DCG @ 10
 
@@ -22,18 +21,6 @@ def test_a_plan_has_the_sample_that_the_pipeline_returns(demo, grades, rankers, 
     pd.testing.assert_frame_equal(sample[same], plan.sample[same])
     arguments = (MEASURE, UnitCost(2.0), 300, design, "query", 4)
     assert Plan.create(runs >> grades, topics, *arguments, replace=replace, defensive=0.1).id == plan.id
-
-
-def test_estimates_follow_from_the_columns_of_the_sample(demo, grades):
-    """The sources' estimate, Σ v ℓ / Σ v over the draws, with the importance weights v of `Draw` [theory 5]."""
-    road = Runs(**demo.runs) >> grades >> SamplingDistribution(MEASURE, level="query") >> Draw(300, replace=True)
-    sample, plan = road(demo.topics.head(40)), plan_of(road, demo.topics.head(40))
-    qrels = demo.judge(plan.assessments)
-    assert set(plan.assessments["qid"]) == set(sample["qid"])
-    for name, found in plan.estimate(qrels, estimator="snis").items():
-        values = measure_values(demo.runs[name], qrels, MEASURE).set_index("qid")["value"][sample["qid"]]
-        weights = sample["q_draws"] * sample["q_importance"]
-        assert found.value == pytest.approx(np.average(values, weights=weights), abs=1e-12)
 
 
 def test_a_graded_pool_may_stand_in_place_of_topics_and_another_pipeline_is_refused(demo, grades):

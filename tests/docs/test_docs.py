@@ -269,15 +269,6 @@ def test_the_road_names_files_that_exist():
     assert named - known - others == set()
 
 
-def test_two_commands_of_the_readme_set_everything_up():
-    blocks = dict(re.findall(r"^## ([^\n]+)\n+```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE))
-    for heading, last in (("Try it", "pt-active demo"), ("Test it", "-m pytest")):
-        (line,) = blocks[heading].splitlines()
-        assert line.startswith("(python3 -m venv .venv")
-        assert line.endswith(last)
-    assert "pip install --quiet -e '.[judge]' " in blocks["Try it"]  # `pt-active judge` stands below it
-
-
 def test_the_python_of_the_readme_prints_what_is_shown(capsys):
     """In an empty namespace, as in a new notebook."""
     code, shown = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()

@@ -212,13 +212,3 @@ def test_a_looking_rival_of_the_bench_stops_when_its_sequence_leaves_zero(script
     looks = script("bench").by_confidence_sequence
     assert looks(np.zeros(50)) == {"labels": 100, "verdict": None}
     assert looks(-np.ones(50))["verdict"] == "b"
-
-
-def test_cells_that_a_rival_wins_stand_first_in_the_bench(script):
-    rows = [
-        {"data": data, "measure": "AP", "task": "one ranker", "method": method}
-        for data, methods in {"x": ("pt_active", "pool"), "y": ("pool", "pt_active")}.items()
-        for method in methods
-    ]
-    table = script("bench").rivals_first(rows)
-    assert (table["data"] + table["method"]).tolist() == ["ypool", "ypt_active", "xpt_active", "xpool"]

@@ -69,12 +69,6 @@ def test_intervals_hold_where_the_plain_tau_is_too_low(k: int, kind: str) -> Non
     assert (np.mean(held, axis=0) >= 1 - ALPHA - 3 * np.sqrt(ALPHA * (1 - ALPHA) / samples)).all()
 
 
-def test_without_errors_all_is_known() -> None:
-    people, judge = np.array([0.3, 0.2, 0.4, 0.1]), np.array([3.0, 2.0, 4.0, 3.5])
-    found = agreement_intervals(people, np.zeros((4, 4)), judge, 2, ALPHA)
-    np.testing.assert_array_equal(found, np.repeat(agreement(judge, people[None], 2), 3, axis=1))
-
-
 def test_runs_that_are_the_same_do_not_make_the_judge_look_right() -> None:
     """Twins whose difference is known to be 0 say nothing of how far the judge is off."""
     truth, covariance = some_runs(9, 4)

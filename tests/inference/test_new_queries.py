@@ -4,8 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 from scipy import stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
@@ -63,15 +61,6 @@ def test_the_spread_is_unbiased_over_all_pools(p):
     pools = [np.array(each) for each in product(population, repeat=3)]
     mean = np.mean([ByQuery(p, pool, 0.0).spread for pool in pools])
     assert mean == pytest.approx((p @ p) * population.var(), rel=1e-12)
-
-
-@given(some.lists(some.floats(-5, 5), min_size=3, max_size=12), some.integers(2, 4))
-def test_copies_of_a_query_in_one_cluster_say_nothing_new(values, copies):
-    once, group = equal(values), np.repeat(np.arange(len(values)), copies)
-    many = equal(np.repeat(values, copies), group=group)
-    assert (many.groups, many.queries) == (len(values), len(group))
-    assert many.spread == pytest.approx(once.spread, rel=1e-9, abs=1e-12)
-    assert many.degrees == pytest.approx(once.degrees, rel=1e-9)
 
 
 def test_only_queries_that_weigh_and_that_carry_the_spread_count():

@@ -8,12 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.significance import (
-    indistinct_groups,
-    studentized_range_tail,
-    tukey_pvalues,
-    two_sided_pvalue,
-)
+from pt_active.inference.significance import indistinct_groups, studentized_range_tail, tukey_pvalues, two_sided_pvalue
 
 SEEDS = st.integers(0, 2**32 - 1)
 

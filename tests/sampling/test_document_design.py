@@ -235,30 +235,23 @@ def test_a_depth_drawing_goes_down_the_best_and_then_the_worst_rank():
     assert document_sizes(pool, even(pool), np.ones(6), DrawingSettings("depth", 0.1)).order.tolist() == [0, 3, 2, 1, 4]
 
 
-@pytest.mark.parametrize("systems", [1, 3])
-def test_the_gain_is_the_squared_gradient_times_weight_and_variance(systems):
-    pool, variables, cost = random_instance(3, "DCG@3", systems)
+@pytest.mark.parametrize(
+    ("measure", "systems", "mixed"), [("DCG@3", 1, 0), ("DCG@3", 3, 0), ("ERR(max_rel=2)", 2, 0.01)]
+)
+def test_the_gain_is_the_squared_gradient_times_weight_and_variance(measure, systems, mixed):
+    """To that of the difference of two cascades, a hundredth of both squares is added where rankings differ."""
+    pool, variables, cost = random_instance(3, measure, systems)
     d = pool.gradients(variables.mean, variables.variance)
-    differences = [d[a] - d[b] for a, b in itertools.combinations(range(systems), 2)] or [d[0]]
-    expected = pool.weight[QUERY] ** 2 * variables.variance * np.mean(np.square(differences), axis=0)
-    found = document_sizes(pool, variables, cost, DrawingSettings("successive", 0.0)).gain
+    pairs = itertools.combinations(range(systems), 2)
+    share = mixed * np.isin(QUERY, QUERY[(pool.ranks != pool.ranks[0]).any(axis=0)])
+    squares = [(d[a] - d[b]) ** 2 + share * (d[a] ** 2 + d[b] ** 2) for a, b in pairs] or [d[0] ** 2]
+    expected = pool.weight[QUERY] ** 2 * variables.variance * np.mean(squares, axis=0)
+    found = document_sizes(pool, variables, cost, DrawingSettings("depth", 0.0)).gain
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("measure", "drawing", "defensive", "share", "message"),
-    [
-        ("DCG", "top", 0.1, 1, "unknown document design 'top'; it is one of successive, surprises, depth"),
-        ("ERR", "successive", 0.1, 1, "of this measure are drawn by depth, not by successive"),
-        ("DCG", "surprises", 0.1, 1, "of this measure are drawn by successive or depth, not by surprises"),
-        *(("DCG", "depth", wrong, 1, "defensive must be a number from 0") for wrong in (-0.1, np.inf, np.nan)),
-        *(("DCG", "depth", 0.1, wrong, "budget must be a positive number") for wrong in (0, -1, np.inf, np.nan)),
-    ],
-)
-def test_what_is_refused(measure, drawing, defensive, share, message):
-    pool, variables, cost = instance = random_instance(0, measure, 1)
-    with pytest.raises(ValueError, match=message):
-        designed(instance, drawing, share, 0.0, defensive)
+def test_a_pool_in_which_no_document_matters_is_refused():
+    pool, variables, cost = random_instance(0, "DCG", 1)
     twins = pool.ranked(np.vstack([pool.ranks, pool.ranks]))
     with pytest.raises(ValueError, match="no document can change the estimate"):
         designed((twins, variables, cost), "depth", 1.0)

@@ -10,7 +10,7 @@ import pytest
 from pt_active.relevance.introspection import gaussian_introspection, introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import FMeasure, ZeroOne
-from pt_active.sampling.designs import check_design, gap_distribution, sampling_distribution
+from pt_active.sampling.designs import gap_distribution, sampling_distribution
 
 N = 40
 ONES, EVERY = np.ones(N), np.ones(N, dtype=bool)
@@ -99,18 +99,3 @@ def test_gap_designs(design: str, exponent: int) -> None:
     assert_proportional(mixed, 0.75 * score / score.sum() + 0.25 * P)
     # Of three, the pairs that differ share the design.
     assert_proportional(gap_distribution(design, f[:, [0, 0, 1]], COST, P), score)
-
-
-@pytest.mark.parametrize(
-    ("predictions", "defensive", "message"),
-    [
-        (np.zeros((N, 1)), 0.0, "there is only one"),
-        (np.ones((N, 2)), 0.0, "agree on every pair"),
-        (np.ones((N, 2)), 2, "defensive must lie between 0 and 1, got 2"),
-    ],
-)
-def test_what_gap_designs_refuse(predictions, defensive, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        gap_distribution("active_0", predictions, ONES, P, defensive)
-    with pytest.raises(ValueError, match="unknown design 'best'; the designs are .*optimal.*disagreement.*stratified"):
-        check_design("best")

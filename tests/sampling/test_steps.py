@@ -65,8 +65,6 @@ def test_nothing_is_drawn_twice_and_the_last_round_takes_the_rest(drawing: str) 
     assert (rounds.step[before] <= rounds.step[~before].min()).all()
     if drawing != "single":
         assert (rounds.probability[~before] == 1).all()
-    with pytest.raises(ValueError, match="nothing left"):
-        draw_round(rounds, SIZE, 1, drawing, rng)
 
 
 def test_the_mixture_keeps_everything_within_reach() -> None:
@@ -76,8 +74,6 @@ def test_the_mixture_keeps_everything_within_reach() -> None:
 
 def test_bad_arguments() -> None:
     rng, none = np.random.default_rng(0), Steps.none_yet(SIZE)
-    with pytest.raises(ValueError, match="unknown drawing 'systematic'; it is one of fixed"):
-        draw_round(none, SIZE, 1, "systematic", rng)
     with pytest.raises(ValueError, match="at least 1 instance, got 0"):
         draw_round(none, SIZE, 0, "fixed", rng)
     for drawing in ROUND_DRAWINGS:

@@ -17,13 +17,7 @@ from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import DrawingSettings
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import Costs, DocumentDesign
-from pt_active.sampling.successive import (
-    Succession,
-    at,
-    planned_threshold,
-    priorities_of,
-    succession_of,
-)
+from pt_active.sampling.successive import Succession, at, planned_threshold, priorities_of, succession_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 INDPTR = np.array([0, 2, 2, 4])

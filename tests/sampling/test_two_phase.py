@@ -58,22 +58,6 @@ def test_queries_that_cannot_be_cut_come_by_priorities():
     assert (chance[:, :2] == 1).mean() > 0.7
 
 
-@pytest.mark.parametrize(
-    ("drawing", "least", "message"),
-    [
-        ("depth", 4.5, "may not pay for the documents drawn in one query, which can cost 4.5"),
-        ("surprises", 3.0, "does not pay for the dearest document, which costs 3"),
-        ("successive", 3.0, "does not pay for the dearest document, which costs 3"),
-    ],
-)
-def test_a_budget_that_does_not_pay_for_what_may_be_drawn_is_refused(drawing, least, message):
-    design = DocumentDesign(drawing, np.arange(3), np.ones(2), np.ones(3), rate=np.ones(3))
-    prices, rng = Costs(np.array([0, 1, 3]), np.array([1.0, 1.5, 2.0]), 1.0), np.random.default_rng(0)
-    with pytest.raises(ValueError, match=message):
-        draw_documents(design, prices, least - 0.5, rng)
-    assert 0 < draw_documents(design, prices, least, rng).spent <= least
-
-
 def weights_of(sample: TwoPhase, prices: Costs, budget: float) -> np.ndarray:
     """``I/π`` of a sample that a budget must pay for."""
     assert sample.spent == pytest.approx(prices.spent(sample.drawn).sum())

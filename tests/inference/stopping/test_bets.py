@@ -191,21 +191,6 @@ def test_an_interval_holds_what_is_not_excluded(case, alpha):
             assert not outside[(grid > low + close) & (grid < high - close)].any()
 
 
-@settings(max_examples=20)
-@given(judged_units(), st.floats(-5, 5), st.sampled_from([0.01, 3.0, 100.0]))
-def test_intervals_are_bounded_and_equivariant(case, shift, scale):
-    (units, c), n = case, len(case[1]) // 2 + 1
-    stakes, draws = stakes_of(units), units.judged(c, n)
-    low, high = interval(draws, stakes, 0.3)
-    assert draws.least[0] - 1e-9 <= low <= high <= draws.most[0] + 1e-9
-    mean, lower, upper = (part * scale + shift for part in (units.mean, units.low, units.high))
-    moved = Units(units.rate * 7, mean, units.variance * scale**2, lower, upper).judged(c * scale + shift, n)
-    elsewhere = interval(moved, Stakes(stakes.signal * scale, stakes.share), 0.3)
-    by, close = np.array([low, high]) * scale + shift * len(c), 2e-3 * draws.estimate()[1] + 1.2e-7
-    np.testing.assert_allclose(elsewhere, by, atol=close * max(scale, 1))
-    np.testing.assert_allclose(interval(draws.mirrored, stakes, 0.3), [-high, -low], atol=1e-8)
-
-
 def test_nothing_judged_and_nothing_to_judge():
     draws = PLAIN.judged(np.full(4, np.nan), 0)
     assert interval(draws, STAKES, 0.05) == (LOW.sum(), HIGH.sum())

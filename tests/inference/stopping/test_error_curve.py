@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.estimators import Controls, horvitz_thompson
 from pt_active.inference.stopping.error_curve import ErrorCurve, t_power
 from pt_active.sampling.chances import EXPONENTIAL, UNIFORM
-from pt_active.sampling.draws import priorities
 
 SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
 GAIN = np.array([1.0, 0.3, 0.2, 2.0, 0.7])
@@ -53,23 +51,6 @@ def test_a_budget_pays_for_the_queries_that_are_expected_to_be_opened(drawing):
     assert found.total == pytest.approx(COST.sum() + 3 * 0.7)
     assert found.chance(found.total) == pytest.approx(np.ones(5))
     assert ErrorCurve.of_documents(*(x[:0] for x in parts), 0.7, drawing).total == 0
-
-
-@pytest.mark.parametrize(("share", "apart"), [(0.1, False), (0.5, True)])
-def test_queries_that_come_one_after_the_other_have_the_error_of_their_own_law(share, apart):
-    """1,500 samples by E/q. The law ``min(1, τ q)`` forecasts a variance that is 1, 5 and 15 % smaller."""
-    rng, m = np.random.default_rng(5), 800
-    q, weight = rng.lognormal(0, 1, m) + 0.3, np.full(m, 1 / m)
-    q /= q.sum()
-    error, budget = q * rng.choice([-1, 1], m) * rng.uniform(0.5, 1.5, m), share * m
-    parts = q, (weight * error) ** 2, np.ones(m), np.ones(m), np.arange(m)
-    found = ErrorCurve(*parts, share=weight, law=EXPONENTIAL)
-    (sample,) = priorities(q, np.ones(m), [budget], 1500, rng)
-    mean = horvitz_thompson(sample, Controls(weight, np.zeros(m)), sample.of(error)).value
-    squared = (mean - weight @ error) ** 2
-    tolerance = 3 * squared.std() / np.sqrt(1500)
-    assert abs(found.variance(budget) - squared.mean()) < tolerance
-    assert (squared.mean() - replace(found, law=UNIFORM).variance(budget) > tolerance) == apart
 
 
 def test_few_draws_follow_the_sources_formula():
