@@ -24,10 +24,8 @@ def test_a_plan_has_the_sample_that_the_pipeline_returns(demo, grades, rankers, 
 
 
 def test_a_graded_pool_may_stand_in_place_of_topics_and_another_pipeline_is_refused(demo, grades):
-    pool, end = (
-        (Runs(**demo.runs) >> grades)(demo.topics),
-        SamplingDistribution(MEASURE, level="query") >> Draw(draws=12),
-    )
+    pool = (Runs(**demo.runs) >> grades)(demo.topics)
+    end = SamplingDistribution(MEASURE, level="query") >> Draw(draws=12)
     assert plan_of(end, pool).sample["qid"].tolist() == end(pool)["qid"].tolist()
     for road in (Draw(300), Runs(**demo.runs) >> grades, grades >> SamplingDistribution(MEASURE)):
         with pytest.raises(ValueError, match="ends in SamplingDistribution"):

@@ -52,24 +52,15 @@ STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
     "surprises": ("POOL --measures AP --shares 0.3 --repetitions 3 --evidence OUT", {}),
     "grade_models": ("POOL --quick --evidence OUT", {"MEASURES": {"DCG@10": 1}, "QUERIES": 20}),
     "cold_start": ("POOL OTHER --repetitions 2 --evidence OUT", {"SHARES": (0.4,)}),
-    "until_known": (
-        "POOL --quick --pairs small=2 --evidence OUT",
-        {"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)},
-    ),
+    "until_known": ("POOL --quick --pairs small=2 --evidence OUT", {"WIDTHS": {"small": (40,)}, "DIFFERENCES": (0.6,)}),
     "closing_in": ("POOL --quick --out OUT/x.png", {"DIFFERENCES": (0.4, 0.8), "LOOKS": 20}),
-    "hostile": (
-        "--populations plain --repetitions 10 --evidence OUT",
-        {"POOLS": 1, "QUERIES": 96, "JUDGED": 25},
-    ),
+    "hostile": ("--populations plain --repetitions 10 --evidence OUT", {"POOLS": 1, "QUERIES": 96, "JUDGED": 25}),
     "hostile late": ("--late --populations plain --repetitions 6", {"POOLS": 1, "QUERIES": 64, "LOOK": 100}),
     "hostile ties": (
         "--ties --repetitions 10",
         {"equal_rankers.MEASURES": {("DCG@10",): (None, "successive", "depth")}, "equal_rankers.QUERIES": 6},
     ),
-    "active_testing": (
-        "--repetitions 2 --out OUT",
-        {"ROUNDS": 2, "FOREST": {"n_estimators": 3, "random_state": 0}},
-    ),
+    "active_testing": ("--repetitions 2 --out OUT", {"ROUNDS": 2, "FOREST": {"n_estimators": 3, "random_state": 0}}),
     "audit_coverage": ("--repetitions 4 --out OUT --evidence OUT", {"PAIRS": 400}),
     "risk_on_pools": (
         "POOL --judges FOLDER --out OUT --quick --repetitions 20",

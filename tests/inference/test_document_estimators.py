@@ -21,13 +21,12 @@ from pt_active.inference.documents import (
     widened,
 )
 from pt_active.inference.drawn_documents import drawn_by, pool_sizes
-from pt_active.inference.residuals import COMMON_SHARE
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes
 from pt_active.sampling.drawings import DrawingSettings
-from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
+from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import Costs, DocumentDesign, TwoPhase
 
@@ -250,27 +249,6 @@ def test_few_degrees_of_freedom_ask_for_the_models_caution(labelled_documents, m
     assert widened(nothing, cautious) is nothing
 
 
-def test_errors_in_common_cost_less_and_the_stated_variance_is_right():
-    """A model that knows nothing, and labels of a query that correlate by about .5: a saving by a quarter."""
-    rng, m, size, rows = np.random.default_rng(0), 60, 480, []
-    ranks = rng.random((2, m, 8)).argsort(axis=2).reshape(2, -1).astype(np.int32) + 1
-    pool = DocumentPool(rank_form(parse_measure("DCG"), 1, 8), np.arange(m + 1) * 8, ranks, np.full(m, 1 / m))
-    latent = np.sqrt(0.7) * rng.normal(size=m)[pool.query] + np.sqrt(0.3) * rng.normal(size=size)
-    truth, half = pool.form.values[(latent > 0).astype(int)], np.full(size, pool.form.values[1] / 2)
-    graded, settings = GradedPool(pool, np.full((size, 2), 0.5), np.ones(size), 0.0), DrawingSettings("successive")
-    aim, sizes = pool.weight @ pool.values(truth) @ DIFFERENCE, pool_sizes(graded, settings)
-    for _ in range(200):
-        sample = drawn_by(sizes, graded, settings, 200.0, rng).sample
-        given = half, np.where(sample.drawn, truth, half), DIFFERENCE
-        plain, corrected = (document_estimate(pool, sample, *given, share) for share in (0.0, COMMON_SHARE))
-        rows.append(((plain.value - aim) ** 2, (corrected.value - aim) ** 2, corrected.variance))
-    plain, corrected, stated = np.transpose(rows)
-    gained, surplus = plain - corrected, stated - corrected
-    assert gained.mean() > 3 * gained.std() / np.sqrt(200)
-    assert corrected.mean() < 0.8 * plain.mean()
-    assert abs(surplus.mean()) < 3 * surplus.std() / np.sqrt(200)
-
-
 LABEL = np.array([2, 0, 1, 1, 2, 0])
 REVEALED = DocumentDesign("depth", np.array([1, 2, 0, 4, 3, 5]), OPENING, np.array([0.25, 1.0, 0.7, 0.35, 0.35, 0.2]))
 
@@ -299,27 +277,18 @@ def beliefs(sure):
     return sure * np.eye(3)[2 - LABEL] + (1 - sure) / 3
 
 
-def check_revealed(pool, sure, contrast, estimator):
-    truth = np.eye(3)[LABEL]
+ANY = "nDCG@2", "nDCG(dcg='exp-log2')@2", "nDCG", "AP", "AP(rel=2)@2", "Bpref", "made up"
+TOLD = ([1.0], 0.8, "difference"), ([0.0, -1.0, 1.0], 0.8, "ht"), ([0.0, -1.0, 1.0], 1.0, "difference")
+FORMS = [{"leniency": leniency, "samples": number} for leniency, number in ((0.0, 1), (0.0, 7), (1.0, 1), (3.0, 30))]
+REGRESSIONS = itertools.product(ANY[::3], [([1.0, -1.0], 0.0, "regression")], FORMS)
+
+
+@pytest.mark.parametrize(("measure", "told", "form"), [*itertools.product(ANY, TOLD, [{}]), *REGRESSIONS])
+def test_estimates_of_any_measure_are_unbiased_and_so_is_their_variance(measure, told, form):
+    """Also by regression with one label vector or more, and with any leniency."""
+    contrast, sure, estimator = np.array(told[0]), *told[1:]
+    pool, truth = revealed_pool(measure, len(contrast), **form), np.eye(3)[LABEL]
     check(pool, REVEALED, lambda s: predicted(pool, s, beliefs(sure), truth, contrast, estimator), truth, contrast)
-
-
-@pytest.mark.parametrize(
-    "measure", ["nDCG@2", "nDCG(dcg='exp-log2')@2", "nDCG", "AP", "AP(rel=2)@2", "Bpref", "made up"]
-)
-@pytest.mark.parametrize(
-    ("contrast", "sure", "estimator"),
-    [([1.0], 0.8, "difference"), ([0.0, -1.0, 1.0], 0.8, "ht"), ([0.0, -1.0, 1.0], 1.0, "difference")],
-)
-def test_estimates_of_any_measure_are_unbiased_and_so_is_their_variance(measure, contrast, sure, estimator):
-    check_revealed(revealed_pool(measure, len(contrast)), sure, np.array(contrast), estimator)
-
-
-@pytest.mark.parametrize("measure", ["nDCG@2", "AP", "made up"])
-@pytest.mark.parametrize(("leniency", "samples"), [(0.0, 1), (0.0, 7), (1.0, 1), (3.0, 30)])
-def test_one_label_vector_and_any_leniency_are_unbiased_too(measure, leniency, samples):
-    pool = revealed_pool(measure, 2, leniency=leniency, samples=samples)
-    check_revealed(pool, 0.0, DIFFERENCE, "regression")
 
 
 def test_what_is_kept_of_one_document_is_not_taken_for_another_answer():

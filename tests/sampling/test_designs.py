@@ -130,10 +130,8 @@ def test_a_hedge_needs_both_moments():
 
 def equal_rankings():
     """Moments of two equal rankings, whose difference has no variance but for rounding."""
-    ranks, grades = (
-        np.tile(np.arange(1, 21, dtype=np.int32), (2, 9)),
-        np.random.default_rng(0).dirichlet([0.3] * 5, 180),
-    )
+    ranks = np.tile(np.arange(1, 21, dtype=np.int32), (2, 9))
+    grades = np.random.default_rng(0).dirichlet([0.3] * 5, 180)
     return label_moments(parse_measure("ERR(max_rel=4)@10"), np.arange(0, 181, 20), ranks, grades)
 
 

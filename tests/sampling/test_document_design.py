@@ -213,16 +213,6 @@ def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawi
     assert (design.opening == (np.array(LENGTHS) > 0)).all()
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("drawing", ["successive", "depth"])
-def test_documents_that_cannot_matter_are_never_drawn(drawing):
-    """Documents with the same rank in both, below both cutoffs, or below one and absent from the other."""
-    pool = pool_of("DCG@3", [[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]])
-    sizes = document_sizes(pool, even(pool), np.r_[1.0, 1.0, 1.0, [np.nan] * 3], DrawingSettings(drawing, 0.1))
-    assert sorted(sizes.order) == [1, 2]
-    assert sizes.size[[0, 3, 4, 5]].tolist() == [0, 0, 0, 0]
-
-
 def test_a_document_above_a_swap_matters_to_the_difference_of_cascades():
     """RR of ABC and ACB differ by (1 − κ_A)(κ_B − κ_C)/6, whatever is expected of B and C."""
     pool = pool_of("RR", [[1, 2, 3], [1, 3, 2]])

@@ -267,25 +267,6 @@ def test_evidence_and_interval_with_gaps_hold_for_every_completion(units, seed, 
         assert low - close <= least <= most <= high + close
 
 
-@pytest.mark.parametrize("narrow", [0.0, 0.6])
-@pytest.mark.parametrize("seed", range(2))
-def test_the_least_and_the_largest_square_are_those_of_all_completions(seed, narrow):
-    """A unit whose label may be what the model expects has no error there: the least square is 0, and no more."""
-    units, rng, held = population(seed), np.random.default_rng(seed), 0
-    contribution = rng.uniform(units.low, units.high)
-    for gone in map(list, combinations(range(7), 2)):
-        some, ends = lacking(units, contribution, gone, narrow, 7)
-        every = [completed(units, contribution, gone, labels)[0] for labels in product(*ends.T)]
-        errors = [whole.value - whole.base[:-1] for whole in every]  # linear in labels
-        low, high = np.min(errors, axis=0), np.max(errors, axis=0)
-        least, most = some.squares
-        closest = np.where((low < 0) & (high > 0), 0.0, np.minimum(low**2, high**2))
-        np.testing.assert_allclose(least, closest, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(most, np.maximum(low**2, high**2), rtol=1e-9, atol=1e-12)
-        held += int(((least < 1e-12) & (most > 1e-3)).sum())
-    assert held > 0
-
-
 def test_the_estimate_has_the_gaps_as_expected_and_their_variance_in_its_error():
     units = population(3)
     contribution = np.random.default_rng(3).uniform(units.low, units.high)

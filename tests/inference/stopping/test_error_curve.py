@@ -55,12 +55,8 @@ def test_a_budget_pays_for_the_queries_that_are_expected_to_be_opened(drawing):
 
 def test_few_draws_follow_the_sources_formula():
     rng = np.random.default_rng(0)
-    q, a, cost, weight = (
-        rng.dirichlet(np.full(400, 9)),
-        rng.uniform(0.5, 2, 400),
-        rng.uniform(1, 3, 400),
-        np.full(400, 1 / 400),
-    )
+    q, weight = rng.dirichlet(np.full(400, 9)), np.full(400, 1 / 400)
+    a, cost = rng.uniform(0.5, 2, 400), rng.uniform(1, 3, 400)
     found = ErrorCurve(q, weight**2 * a, cost, np.ones(400), np.arange(400), share=weight)
     assert found.variance(2.0) == pytest.approx((weight**2 * a / q).sum() * (cost @ q) / 2.0, rel=0.02)
 
