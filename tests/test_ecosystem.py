@@ -1,4 +1,4 @@
-"""Transformers among those of PyTerrier: written, compared, cut, named, and given frames without rows."""
+"""Transformers among those of PyTerrier: written, compared, cut, named, planned, and given frames without rows."""
 
 import pkgutil
 from importlib import import_module
@@ -24,6 +24,8 @@ from pt_active import (
     Runs,
     SamplingDistribution,
     UniformGrades,
+    UnitCost,
+    plan_of,
 )
 
 TOPICS = pd.DataFrame({"qid": [f"q{i}" for i in range(12)], "query": [f"words {i}" for i in range(12)]})
@@ -155,6 +157,30 @@ def test_the_road_from_topics_to_a_sample_takes_frames_without_rows(level):
     empty = full.iloc[:0]
     for step in (RUNS, UniformGrades(2), DESIGNS[level], Draw(budget=40)):
         empty, full = without_rows(step, empty, full), step(full)
+
+
+@pytest.mark.parametrize(
+    ("rankers", "design", "replace"), [(1, None, False), (1, "optimal", True), (2, None, True), (2, "optimal", False)]
+)
+def test_a_plan_has_the_sample_that_the_pipeline_returns(demo, grades, rankers, replace, design):
+    runs, topics = Runs(**dict(list(demo.runs.items())[:rankers])), demo.topics.head(40)
+    distribution = SamplingDistribution("DCG@10", UnitCost(2.0), level="query", design=design)
+    road = runs >> grades >> distribution >> Draw(300, replace=replace, seed=4)
+    sample, plan = road(topics), plan_of(road, topics)
+    same = [column for column in sample.columns if column in plan.sample.columns and column != "q_believed"]
+    assert {"qid", "q_prob", "q_draws", "q_importance", "q_inclusion"} <= set(same)
+    assert_frame_equal(sample[same], plan.sample[same])
+    arguments = ("DCG@10", UnitCost(2.0), 300, design, "query", 4)
+    assert Plan.create(runs >> grades, topics, *arguments, replace=replace, defensive=0.1).id == plan.id
+
+
+def test_a_graded_pool_may_stand_in_place_of_topics_and_another_pipeline_is_refused(demo, grades):
+    pool = (Runs(**demo.runs) >> grades)(demo.topics)
+    end = SamplingDistribution("DCG@10", level="query") >> Draw(draws=12)
+    assert plan_of(end, pool).sample["qid"].tolist() == end(pool)["qid"].tolist()
+    for road in (Draw(300), Runs(**demo.runs) >> grades, grades >> SamplingDistribution("DCG@10")):
+        with pytest.raises(ValueError, match="ends in SamplingDistribution"):
+            plan_of(road, demo.topics)
 
 
 def subclasses(kind: type) -> set[type]:

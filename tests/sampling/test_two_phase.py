@@ -155,7 +155,8 @@ def test_the_first_parts_are_whole_queries_as_probable_as_they_should_be() -> No
     for row in estimates:
         parts = parts_by_queries(sample, prices, 5, rng)
         assert all((a.drawn <= b.drawn).all() for a, b in itertools.pairwise(parts))
-        for part in parts:
+        for number, part in enumerate(parts, start=1):
+            np.testing.assert_allclose(part.design.opening, sample.design.opening * number / 5)
             opened = np.isin(prices.every, prices.every[part.drawn])
             np.testing.assert_array_equal(part.drawn, sample.drawn & opened)
         row[:] = [value @ weights_of(part, prices, 39.0) for part in parts]
