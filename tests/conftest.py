@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "shared"), str(HERE / "answers"), str(HERE.parent / "examples" / "reproduce")]
+FOLDERS = HERE / "shared", HERE / "answers", HERE.parent / "examples" / "reproduce", HERE.parent / "examples"
+sys.path[:0] = map(str, FOLDERS)
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
@@ -140,7 +141,7 @@ def random_documents() -> Callable[..., tuple[DocumentPool, Variables, np.ndarra
 
 @pytest.fixture(scope="session")
 def script() -> Callable[[str], ModuleType]:
-    """Imports a script of the reproductions by its name."""
+    """Imports an example or a script of the reproductions by its name."""
     return importlib.import_module
 
 

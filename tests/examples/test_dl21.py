@@ -39,8 +39,8 @@ def test_ndcg_equals_the_published_values():
         assert found[expected.index].to_numpy() == pytest.approx(expected.to_numpy(), abs=5.1e-5)
 
 
-def test_the_audit_of_a_real_llm_judge(example):
-    audit = example("audit_llm_judge")
+def test_the_audit_of_a_real_llm_judge(script):
+    audit = script("audit_llm_judge")
     pool, qrels = audit.make_pool(FOLDER, "umbrela-gpt-4", "gpt-4o")
     assert len(pool) == len(qrels) == 5112
     losses = {"error": ZeroOne(), "precision": Precision(rel=2), "recall": Recall(rel=2)}

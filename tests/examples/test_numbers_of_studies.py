@@ -126,8 +126,8 @@ def test_neither_ranker_is_better_in_a_hostile_population_and_a_plan_takes_it(na
 
 
 @pytest.mark.parametrize(("questions", "runs"), [(198, 5), (7, 3), (40, 1)])
-def test_runs_are_repeats_of_their_question(example, questions, runs):
-    rng, module = np.random.default_rng(questions), example("repeated_runs")
+def test_runs_are_repeats_of_their_question(script, questions, runs):
+    rng, module = np.random.default_rng(questions), script("repeated_runs")
     index = pd.MultiIndex.from_product([np.arange(questions).astype(str), ["b", "a"], 1 + np.arange(runs)])
     scores = index.to_frame(index=False).set_axis(["item_id", "model_id", "epoch"], axis=1)
     scores["score"] = rng.binomial(1, np.repeat(rng.beta(1, 1, questions), 2 * runs)).astype(float)
@@ -146,8 +146,8 @@ def test_runs_are_repeats_of_their_question(example, questions, runs):
 
 
 @pytest.mark.skipif(not SCORES.exists(), reason="the scores are not here")
-def test_the_published_numbers_of_two_models_on_198_questions(example):
-    module = example("repeated_runs")
+def test_the_published_numbers_of_two_models_on_198_questions(script):
+    module = script("repeated_runs")
     result, estimates = module.census(pd.read_csv(SCORES))
     assert (round(abs(result.difference), 4), round(result.standard_error, 4)) == (0.0586, 0.0278)
     assert round(result.pvalue, 3) == 0.036

@@ -146,8 +146,8 @@ def test_each_study_leaves_its_tables_and_pictures(name, script, inputs, tmp_pat
     assert capsys.readouterr().out or "--evidence" not in words
 
 
-def test_the_example_compares_documents_with_queries(example, capsys, monkeypatch) -> None:
-    module: ModuleType = example("ndcg_from_documents")
+def test_the_example_compares_documents_with_queries(script, capsys, monkeypatch) -> None:
+    module: ModuleType = script("ndcg_from_documents")
     made = module.demo_collection
     monkeypatch.setattr(module, "demo_collection", lambda seed, queries: made(seed, queries // 4))
     monkeypatch.setattr(module, "BUDGET", 150)
