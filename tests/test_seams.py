@@ -3,9 +3,8 @@
 import io
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import ir_measures
 import numpy as np
@@ -33,12 +32,6 @@ from pt_active.relevance.grades.models import GradeModel
 from pt_active.sampling import designs
 
 QUERIES = 40
-
-
-@pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Any], str, Any], None]:
-    """Adds an entry to a registry for one test."""
-    return monkeypatch.setitem
 
 
 @pytest.fixture(scope="module")
@@ -110,18 +103,18 @@ def _mean_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> n
     return variance + mean**2
 
 
-def test_a_query_design(pool, labels, tmp_path, register):
-    register(designs.DESIGNS, "second_moment", (designs.Part(_mean_score),))
+def test_a_query_design(pool, labels, tmp_path, monkeypatch):
+    monkeypatch.setitem(designs.DESIGNS, "second_moment", (designs.Part(_mean_score),))
     plan = of_queries(pool, design="second_moment")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["design"] == "second_moment"
     audit = Audit.create(pool, {"best": "best"}, losses.ZeroOne(), budget=60, design="second_moment")
     assert audit.estimate(wanted(audit, labels))["best"].standard_error > 0
 
 
-def test_an_estimator(pool, labels, tmp_path, register):
+def test_an_estimator(pool, labels, tmp_path, monkeypatch):
     """`snis` by another name."""
     kind = estimators.EstimatorKind(estimators.snis, fitted=1, expected=lambda mean, variance, p: mean**2 + variance)
-    register(estimators.ESTIMATORS, "plain_mean", kind)
+    monkeypatch.setitem(estimators.ESTIMATORS, "plain_mean", kind)
     plan = of_queries(pool)
     judged = wanted(plan, labels)
     found, same = (plan.compare(judged, estimator=name) for name in ("plain_mean", "snis"))
@@ -132,10 +125,10 @@ def test_an_estimator(pool, labels, tmp_path, register):
     assert "plain_mean" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_round_estimator(pool, labels, register):
+def test_a_round_estimator(pool, labels, monkeypatch):
     test = ActiveTest.create(pool, None, "DCG@10", seed=1).next_round(20)
     judged = wanted(test, labels)
-    register(weightings.WEIGHTINGS, "levelled", weightings.lur)
+    monkeypatch.setitem(weightings.WEIGHTINGS, "levelled", weightings.lur)
     found, same = (test.estimate(judged, estimator=name) for name in ("levelled", "lur"))
     assert (found.value, found.standard_error) == (same.value, same.standard_error)
     with pytest.raises(ValueError, match="unknown estimator 'x'; .* levelled, lur_difference"):
@@ -152,8 +145,8 @@ def _read_bars(source: Source) -> pd.DataFrame:
     return table.loc[table[3] != "", [1, 2, 3]].set_axis(["qid", "docno", "label"], axis=1)
 
 
-def test_a_judging_format(pool, labels, tmp_path, register):
-    register(worklists.FORMATS, "bars", worklists.Format(_write_bars, _read_bars, re.compile(r"\|")))
+def test_a_judging_format(pool, labels, tmp_path, monkeypatch):
+    monkeypatch.setitem(worklists.FORMATS, "bars", worklists.Format(_write_bars, _read_bars, re.compile(r"\|")))
     plan = of_queries(pool).save(tmp_path / "plan")
     judged = wanted(plan, labels)
     plan.export(tmp_path / "judge-me", "bars", qrels=judged)
@@ -174,8 +167,8 @@ def _read_ticks(delivery: Delivery) -> list[Given]:
     return [Given(place, qid, docno, label, "ann") for place, (_, qid, docno, label) in cells]
 
 
-def test_a_judging_tool(pool, labels, tmp_path, register):
-    register(TOOLS, "ticks", Tool("Ticks", _read_ticks, _write_ticks))
+def test_a_judging_tool(pool, labels, tmp_path, monkeypatch):
+    monkeypatch.setitem(TOOLS, "ticks", Tool("Ticks", _read_ticks, _write_ticks))
     plan = of_queries(pool).save(tmp_path / "plan")
     judged, kept = wanted(plan, labels), tmp_path / "r.jsonl"
     assert ", 'ticks'" in said("import", "x", "x", "--plan", plan.path, "--out", kept, code=2)
@@ -202,8 +195,8 @@ class Absolute(losses.Loss):
         return (grades.cumsum(axis=1) < 0.5).sum(axis=1).astype(float)
 
 
-def test_a_loss(pool, labels, tmp_path, register):
-    register(losses.LOSSES, "Absolute", Absolute)
+def test_a_loss(pool, labels, tmp_path, monkeypatch):
+    monkeypatch.setitem(losses.LOSSES, "Absolute", Absolute)
     audit = Audit.create(pool, {"best": "best", "one": "one"}, Absolute(), budget=150, seed=1)
     loaded = Audit.load(audit.save(tmp_path / "audit").path)
     found = loaded.compare(wanted(loaded, labels))
@@ -224,8 +217,8 @@ class PriceCost:
         return np.full(len(query), 3.0)
 
 
-def test_a_labelling_cost(pool, labels, tmp_path, register):
-    register(costs.COSTS, "price", PriceCost)
+def test_a_labelling_cost(pool, labels, tmp_path, monkeypatch):
+    monkeypatch.setitem(costs.COSTS, "price", PriceCost)
     plan = of_queries(pool, budget=600, cost=PriceCost(per_query=1.0))
     assert " cents for the whole pool" in str(plan)
     road(plan, labels, tmp_path)
@@ -246,8 +239,8 @@ class _Falling(GradeModel):
         return np.tile(chance / chance.sum(), (len(frame), 1))
 
 
-def test_a_grade_model(demo, labels, tmp_path, register):
-    register(learned.GRADES, "falling", _Falling)
+def test_a_grade_model(demo, labels, tmp_path, monkeypatch):
+    monkeypatch.setitem(learned.GRADES, "falling", _Falling)
     for name, run in demo.runs.items():
         run = run[run["qid"].isin(labels["qid"])].assign(q0="Q0", tag="tag")
         columns = ["qid", "q0", "docno", "rank", "score", "tag"]
