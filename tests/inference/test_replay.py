@@ -201,6 +201,7 @@ def test_samples_of_documents_are_replayed_for_any_measure(labelled):
         ({"budgets": [50.0, 50.0]}, "budgets must be increasing"),
         ({"budgets": []}, "budgets must be increasing"),
         ({"budgets": [np.nan]}, "budgets outside the pool: nan"),
+        ({"repetitions": 0}, "repetitions must be at least 1, got 0"),
         ({"estimators": ["mle"]}, "unknown estimator 'mle'; the estimators are regression"),
     ],
 )

@@ -137,6 +137,8 @@ def test_a_query_that_cannot_be_drawn_is_not_in_the_census(budget):
 @pytest.mark.parametrize(
     ("q", "budget", "message"),
     [
+        *((Q, each, f"budget must be a positive number, got {each:g}") for each in (0.0, -1.0, np.nan, np.inf)),
+        (Q, 0.5, "budget 0.5 does not pay for the cheapest query, which costs 1"),
         (Q, 3.9, "budget 3.9 does not pay for the dearest query, which costs 4"),
         (Q[:0], 5, "there is no query to draw from"),
         (Q * 1.1, 5, "q must be probabilities that sum to 1; they sum to 1.1"),

@@ -74,6 +74,8 @@ def test_the_mixture_keeps_everything_within_reach() -> None:
 
 def test_bad_arguments() -> None:
     rng, none = np.random.default_rng(0), Steps.none_yet(SIZE)
+    with pytest.raises(ValueError, match="unknown drawing 'systematic'; it is one of fixed"):
+        draw_round(none, SIZE, 1, "systematic", rng)
     with pytest.raises(ValueError, match="at least 1 instance, got 0"):
         draw_round(none, SIZE, 0, "fixed", rng)
     for drawing in ROUND_DRAWINGS:
