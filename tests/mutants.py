@@ -89,7 +89,7 @@ classes: the covariate moves every class alike [test_surprises]
 # Sampling
 clipped probabilities: certain units cost nothing [test_error_curve]
     budget - float(cost[certain].sum()), size => budget, size
-priority sampling: threshold of the last drawn [test_draws]
+priority sampling: threshold of the last drawn [test_laws]
     np.take_along_axis(priority, distinct, axis=1) => np.take_along_axis(priority, distinct - 1, axis=1)
 draws to a budget: what just fits is left out [test_draws]
     return spent <= budget * (1 + _ROUNDING) => return spent < budget

@@ -166,6 +166,7 @@ def test_a_labelled_pool_has_the_values_of_its_runs(demo, labelled):
 def test_a_pool_that_cannot_be_replayed_says_why(labelled):
     third = labelled.assign(rank_third=labelled["rank_production"])
     for frame, rankers, message in (
+        (labelled.drop(columns="label"), None, "needs a column 'label'"),
         (labelled, ["bm25"], "no ranker 'bm25' in the pool; it has 'production', 'candidate'"),
         (third, None, "choose one or two rankers"),
     ):

@@ -178,6 +178,7 @@ def test_an_interval_holds_what_is_not_excluded(case, alpha):
     for n in {0, len(c) // 2, len(c)}:
         draws = units.judged(c, n)
         low, high = interval(draws, stakes, alpha)
+        np.testing.assert_allclose(interval(draws.mirrored, stakes, alpha), [-high, -low], atol=1e-8)
         close = 1e-8 + 1e-3 * (draws.estimate()[1] if n else 0.0)
         grid = np.linspace(draws.least[0] - 1, draws.most[0] + 1, 60)
         up = np.array([excluded(draws, stakes, r, alpha / 2) for r in grid])
