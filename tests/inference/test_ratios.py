@@ -98,6 +98,16 @@ def test_the_known_zero_counts_with_its_known_share(estimator):
     assert found.degrees_of_freedom == pytest.approx(alone.degrees_of_freedom)
 
 
+@pytest.mark.parametrize("estimator", estimators_of("pair"))
+def test_a_census_is_exact(estimator):
+    rng = np.random.default_rng(5)
+    scores, (everything, p) = [random_scores(rng, 12) for _ in range(2)], without(np.ones(12), np.ones(12))
+    scores = [replace(s, expected_numerator=2 * s.numerator, expected_weight=s.weight + 1) for s in scores]
+    first, second = (s.numerator.sum() / s.weight.sum() for s in scores)
+    for some, expected in ((scores[:1], first), (scores, first - second)):
+        assert ratio_estimate(some, everything, p, estimator).value == pytest.approx(expected, abs=1e-12)
+
+
 @pytest.mark.parametrize(("estimator", "number"), [("regression", 2), ("snis", 1), ("difference", 1)])
 def test_many_samples_have_the_estimates_of_each(estimator, number):
     """Eight samples of 6 of 60 pairs."""
