@@ -22,7 +22,7 @@ from pt_active.relevance.grades.models import UniformGrades
 
 UNITS = ("answer", "item")
 
-ALIKE, APART = 0.05, 0.1
+ALIKE, APART = 0.02, 0.2
 """How probable each further score is beside the next nearer one to a judge's: where the judge gives all answers to an
 item the same, and where they differ by the whole scale. Who misjudges an item errs with all of its answers alike, so
 that their difference is surer than their scores. A judge that errs more than so costs little, since the regression

@@ -61,10 +61,10 @@ def test_items_are_drawn_unless_answers_repeat_or_stand_alone():
 def test_the_difference_of_answers_that_a_judge_scores_alike_is_surer_than_their_scores():
     table = pd.DataFrame({"item": [1, 1, 2, 2, 3, 3], "system": ["a", "b"] * 3, "answer": list("uvwxyz")})
     scored = Answers(table.assign(score=[1, 1, 1, 0, None, 0.5])).pool.set_index("text")["grade_1"]
-    expected = [1 / 1.05, 1 / 1.05, 1 / 1.1, 0.1 / 1.1, scored.drop("y").mean(), 0.5]
+    expected = [1 / 1.02, 1 / 1.02, 1 / 1.2, 0.2 / 1.2, scored.drop("y").mean(), 0.5]
     assert scored[[*"uvwxyz"]].tolist() == pytest.approx(expected, rel=2.0**-GRADE_BITS)
     chance = Answers(table.iloc[:4].assign(score=[1, 1, 1, 0])).plan(2, defensive=0.1).queries["q_prob"]
-    assert chance.iloc[1] > 1.1 * chance.iloc[0]
+    assert chance.iloc[1] > 1.5 * chance.iloc[0]
 
 
 def test_several_judges_are_united_and_one_that_is_silent_is_left_out():
