@@ -198,14 +198,12 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def project_text(values: Mapping[str, Any], comments: Collection[str] = ()) -> str:
-    """The text of a project file."""
-    runs = values.get("runs", {})
+    """The text of a project file, at whose end a reader may add keys, since it has no table."""
     lines = [f"# {comment}" for comment in comments]
     lines += [f"{key} = {_in_toml(value)}" for key, value in values.items() if key != "runs"]
-    lines += ["", "[runs]"] if runs else []
-    for name, file in runs.items():
+    for name, file in values.get("runs", {}).items():
         key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _in_toml(name)
-        lines.append(f"{key} = {_in_toml(file)}")
+        lines.append(f"runs.{key} = {_in_toml(file)}")
     return "\n".join(lines) + "\n"
 
 

@@ -114,6 +114,16 @@ def test_what_weighs_unequally_is_said_from_plan_to_report(folder):
     assert "add queries, so that none has much of the traffic\n" in state
 
 
+def test_keys_may_be_added_at_the_end_of_what_init_writes(folder):
+    run("init", *FILES, "--run", "007=b.run", "--budget", "20")
+    FILE.write_text(f'{FILE.read_text()}seed = 7\nledger = "gates.jsonl"\n')
+    run("plan")
+    exported("my-plan")
+    assert Plan.load("my-plan").rankers == ("a", "b", "007")
+    said = invoke("gate", "--queries", "these", "--margin", "1", "--first", "a", "--second", "007").stdout
+    assert "release     1 of gates.jsonl" in said
+
+
 def test_an_extended_plan_is_judged_with_the_labels_so_far(folder, served):
     run("init", *RUNS, *COLD, "--budget", "20")
     run("plan")
