@@ -65,7 +65,8 @@ class Answers:
             an item nor a judge of the answers.
 
     Warns:
-        UserWarning: If the history has labels of a system that is compared, which are left out.
+        UserWarning: If the history has labels of a system that is compared, which are left out, or shares no item or no
+            judge with the answers.
     """
 
     def __init__(self, source: Source, scale: str = "0-1", history: pd.DataFrame | str | Path | None = None) -> None:

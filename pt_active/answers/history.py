@@ -73,9 +73,18 @@ class History(NamedTuple):
                 raise ValueError("there is no label of another system than those that are compared")
             both = [name for name in judge_columns(answers) if name in table.columns]
             judges = [name for name in both if table[name].notna().any() and answers[name].notna().any()]
-            if not (judges or table["item"].isin(answers["item"]).any()):
+            shared = table["item"].isin(answers["item"]).any()
+            if not (judges or shared):
                 first, other = shown(table["item"].iloc[0]), shown(answers["item"].iloc[0])
                 raise ValueError(f"no item is among those of the answers; they begin with {first} and {other}")
+            if not shared:
+                warnings.warn(
+                    "a history tells of judges alone: none of its items is among those of the answers", stacklevel=3
+                )
+            elif judge_columns(answers) and not judges:
+                warnings.warn(
+                    "a history tells of items alone: it has no scores of the judge of the answers", stacklevel=3
+                )
             item, items = pd.factorize(table["item"])
             system, score = pd.factorize(table["system"], sort=True)[0] + 1, scale.labels(table[LABEL]) - scale.first
             return cls(Answered(item, system, score, _judged(table[judges], scale)), pd.Index(items), judges, scale)

@@ -82,8 +82,8 @@ class ScoreScale:
         numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
         wrong = ~((numbers >= self.low - 1e-9) & (numbers <= self.high + 1e-9))
         if wrong.any():
-            row = values[wrong].index[0]
-            raise unfit(f"row {row}", f"a score from {self.low:g} to {self.high:g}", shown(values[row]))
+            row, value = next(values[wrong].items())
+            raise unfit(f"row {row}", f"a score from {self.low:g} to {self.high:g}", shown(value))
         return np.asarray(np.clip(numbers, self.low, self.high))
 
     def __str__(self) -> str:

@@ -163,8 +163,6 @@ def _check_needed(context: typer.Context, settings: Collection[str], needed: Col
             raise Usage(f"Missing {each.param_type_name} '{shown}'", context)
 
 
-
-
 OUT_FOLDER = "The folder to create."
 PLAN = "The folder of a plan."
 TEXTS = "Document texts, if the plan has none."

@@ -210,6 +210,11 @@ REFUSED = {
 }
 
 
+def test_a_score_off_the_scale_is_named_where_frames_were_joined():
+    with pytest.raises(ValueError, match=r"^the history: row 0: expected a score from 0 to 1; got 3\.0$"):
+        Answers(TABLE.drop(columns="truth"), history=HISTORY.assign(label=3).set_axis([0] * len(HISTORY)))
+
+
 @pytest.mark.parametrize(("history", "said"), REFUSED.values(), ids=REFUSED)
 def test_the_command_refuses_in_a_line_what_is_no_history(history, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -231,3 +236,15 @@ def test_the_command_takes_a_history(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     pool = pd.read_parquet("my-plan-answers.parquet").set_index("docno")["grade_1"].sort_index()
     assert pool.to_numpy() == pytest.approx(grades_of(HISTORY).to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("history", "said"),
+    [
+        (HISTORY.assign(item=HISTORY["item"].str[1:]), "none of its items is among those of the answers"),
+        (HISTORY.rename(columns={"score": "score_gpt"}), "it has no scores of the judge of the answers"),
+    ],
+)
+def test_what_a_history_does_not_share_with_the_answers_is_said(history, said):
+    with pytest.warns(UserWarning, match=said):
+        Answers(TABLE.drop(columns="truth"), history=history)
