@@ -526,7 +526,7 @@ ranks: scores are compared across queries [test_pool]
 promises: single documents have no bias [test_promises]
     if tables.documents and tables.documents.sample.design.drawing == SURPRISES: => if False:
 promises: AP and nDCG assume nothing of what is outside [test_promises]
-    assumed = ["documents outside the pool are not relevant"] => assumed = []
+    assumed = [f"documents outside the pool are not relevant{outside}"] => assumed = []
 runs: one document more than the depth [test_ecosystem]
     order[rank < depth], rank[rank < depth] => order[rank <= depth], rank[rank <= depth]
 ranks: one query that begins late is enough [test_pool]

@@ -136,6 +136,33 @@ def test_rankers_that_came_later(plan, qrels, demo):
 
 
 @pytest.mark.parametrize("level", ["document", "query"])
+@pytest.mark.parametrize("share", [0.02, 0.3])
+def test_what_is_outside_the_pool_is_said_wherever_a_later_ranker_is(share, level, demo, graded):
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=2)
+    run = demo.runs["candidate"][["qid", "docno", "score"]].reset_index(drop=True)
+    run["docno"] = run["docno"].where(np.random.default_rng(0).random(len(run)) > share, "new " + run["docno"])
+    first, *others = sorted(run["qid"].unique())
+    with pytest.warns(UserWarning, match=f"'late' has no documents for 1 query of the plan: '{first}'; it scores 0"):
+        later = plan.with_rankers(late=run[run["qid"].isin(others)])
+    one = later.status(qrels := demo.judge(plan.assessments), first="late", second="production")
+    every = later.status(qrels)
+    if share < 0.05:
+        outside = later.tables.manifest.strangers["late"]
+        assert f"documents outside the pool are not relevant ({outside:.1%} of those of late)" in str(one)
+        return
+    assert one.guarantee == "any time"
+    assert one.headline == f"late − production is not settled: {one.value:+.4f} in DCG@10"
+    assert one.refusal in str(every)
+    assert one.advice == every.advice == "make a new plan with all rankers that are compared"
+
+
+def test_all_pairs_are_not_asked_at_the_end_alone(demo, graded):
+    plan = Plan.create(graded, None, "nDCG@10", budget=300, level="document").with_rankers(late=demo.runs["candidate"])
+    with pytest.raises(ValueError, match="^a look at the end is for one pair: pass first= and .* let `rank` test all"):
+        plan.status(demo.judge(plan.assessments))
+
+
+@pytest.mark.parametrize("level", ["document", "query"])
 def test_a_later_ranker_stands_in_the_table_with_the_share_that_nobody_is_asked_about(level, demo, graded):
     """By brute force: of its first ten of each query, those outside the pool and those that could never be drawn."""
     plan = Plan.create(graded, None, DCG @ 10, budget=700, level=level, seed=2)
@@ -157,7 +184,10 @@ def test_a_later_ranker_stands_in_the_table_with_the_share_that_nobody_is_asked_
     frame = ranking.to_frame().set_index("name")
     assert 0.02 < frame["unasked"]["late"] == pytest.approx(share)
     assert [row["unasked"] for row in ranking.to_dict()["rankers"]] == list(ranking.unasked)
-    assert "documents outside the pool are not relevant" in ranking.assumptions
+    line = next(line for line in str(ranking).splitlines() if line.strip().startswith("late "))
+    assert f" {share:.1%} " in line
+    assert "documents outside the pool are not relevant (" in "; ".join(ranking.assumptions)
+    assert "unasked     share of what the measure sees and nobody is ever asked about" in str(ranking)
     assert f"{share:.1%}" in board_table(ranking.boards, "DCG@10")["unasked"].tolist()
     assert "unasked" not in plan.rank(demo.judge(plan.assessments), missing="nonrelevant").to_frame()
 

@@ -21,7 +21,7 @@ from pt_active.plans.making.pool import traffic_told
 from pt_active.relevance.measures import has_rank_form
 from pt_active.sampling.drawings import SURPRISES
 from pt_active.sampling.sample import Sample
-from pt_active.showing.printed import Facts
+from pt_active.showing.printed import Facts, listed
 
 EXACT = "exact"  # Nothing was left to chance
 ANY_TIME = "any time"  # At least the level, for any data, however often one looks
@@ -42,9 +42,11 @@ HOLDS = {
 
 def assumptions_of(tables: PlanTables, measure: irm.Measure) -> tuple[str, ...]:
     """What the answers of a plan for a measure assume beside the labels [theory 20]."""
-    assumed = ["documents outside the pool are not relevant"]
+    strangers = [f"{share:.1%} of those of {name}" for name, share in tables.manifest.strangers.items()]
+    outside = f" ({listed(strangers)})" if strangers else ""
+    assumed = [f"documents outside the pool are not relevant{outside}"]
     if has_rank_form(measure):
-        return tuple(assumed) if tables.manifest.strangers else ()
+        return tuple(assumed) if strangers else ()
     if tables.documents and tables.documents.sample.design.drawing == SURPRISES:
         assumed.append("the bias of single documents is small beside the error")
     return tuple(assumed)

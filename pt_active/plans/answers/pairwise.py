@@ -10,7 +10,7 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.inference.stopping.looks import ALWAYS
-from pt_active.plans.answers.basis import EXACT, TOO_FEW
+from pt_active.plans.answers.basis import EXACT, TOO_FEW, UNTOLD
 from pt_active.plans.answers.board import Board, board_lines, misses
 from pt_active.plans.answers.gaps import read_labels
 from pt_active.plans.answers.labelled import Contrast, contrasts_of
@@ -87,6 +87,9 @@ class PairStatus(Printed):
             return state.advice
         if state.judged < state.drawn:
             return f"keep judging, from {state.waiting}"
+        refused = [each for each in self.pairs if each.refusal not in ("", TOO_FEW, UNTOLD)]
+        if refused:
+            return refused[0].advice
         return "extend the plan, or accept that the other pairs stay open"
 
     def table(self) -> pd.DataFrame:
@@ -133,7 +136,8 @@ class PairStatus(Printed):
         facts += state.gap_facts
         if state.unknown.number:
             facts.append(("unknown", state.unknown.counted))
-        cautions = dict.fromkeys(filter(None, (state.refusal, state.unknown.caution)))
+        refusals = (each.refusal for each in self.pairs)
+        cautions = dict.fromkeys(filter(None, (*refusals, state.unknown.caution)))
         facts += [("note", note) for note in (*self._notes, *cautions)]
         facts += [("answer", self.answer), ("next", self.advice)]
         return printed(head, facts)
@@ -172,9 +176,10 @@ def pair_status(
 
     For new queries, and after parts, each pair has its share of the level [theory 16]; else verdicts are by Holm.
     """
-    for asked, given in (("margin", question.margin is not None), ("looks", question.looks is None)):
-        if given:
-            raise ValueError(f"{asked}= is for one pair: pass first= and second=")
+    if question.margin is not None:
+        raise ValueError("margin= is for one pair: pass first= and second=")
+    if question.looks is None:
+        raise ValueError("a look at the end is for one pair: pass first= and second=, or let `rank` test all pairs")
     label, known = read_labels(tables, qrels, records)
     number = len(tables.pool.names)
     several = contrasts_of(number)

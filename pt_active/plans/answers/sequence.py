@@ -249,7 +249,8 @@ def document_contributions(form: RankForm, grades: np.ndarray, weight: np.ndarra
 def _check_reached(counts: np.ndarray, rows: np.ndarray, what: str) -> None:
     """Raise if units never come that can change the result."""
     if never := int(np.delete(counts, rows).sum()):
-        raise ValueError(f"{never} {what} that can change the result are never drawn, so nothing can be proved")
+        changing = f"{never} {what} that can change the result are never drawn"
+        raise ValueError(f"{changing}, so nothing can be proved; `rank` and `compare` estimate it")
 
 
 def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:

@@ -160,7 +160,7 @@ class Status(Printed):
         """``"exact"``, ``"any time"`` or ``"large samples"``: what the interval and the verdict promise."""
         if self.holds_for_new:
             return LARGE_SAMPLES
-        if self.high - self.low <= self._rounding:
+        if self.high - self.low <= self._rounding < np.inf:
             return EXACT
         return ANY_TIME if self.looks == ALWAYS else LARGE_SAMPLES
 
@@ -365,7 +365,7 @@ class Status(Printed):
             return found
         known = f"{found}: {self._seen} in {self.measure}"
         known += f" for {self.population}" if self.holds_for_new else ""
-        if np.isnan(self.low):
+        if not np.isfinite(self.low):
             return known
         level = 100 * self.confidence
         promise = f"the {level:.6g}% interval holds"

@@ -121,12 +121,19 @@ def unasked_shares(tables: PlanTables, measure: irm.Measure) -> dict[str, float]
 def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int) -> tuple[np.ndarray, float]:
     """int32[1, N], ranks of the pool's documents in a run, from 1 (0: not retrieved), and the share of the others.
 
-    A warning counts the documents of the run above a depth that are not in the pool.
+    Warnings count the queries without a document of the run, and its documents above a depth that are not in the pool.
     """
     run = ordered_run(run, name)
     run = run[run["qid"].isin(pool.qids)]
     if run.empty:
         raise ValueError(f"run {checks.shown(name)} answers none of the plan's queries; do the qids match?")
+    silent = sorted({*pool.qids} - {*run["qid"]})
+    if silent:
+        warnings.warn(
+            f"run {checks.shown(name)} has no documents for {checks.how_many('query', len(silent))} of the plan: "
+            f"{checks.some(silent)}; it scores 0 there",
+            stacklevel=4,
+        )
     rank = pool.keys.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
     seen = int((run["rank"] < depth).sum())
     unknown = seen - int((rank < depth).sum())
