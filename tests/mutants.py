@@ -514,7 +514,7 @@ labels: spam is a grade of its own [test_trec]
 labels: none is too high [test_columns]
     (label >= SPAM) & (label <= HIGHEST_LABEL) => (label >= SPAM)
 labels: what is not needed is missing too [test_active_test]
-    lacking = drawn & needed & np.isnan(label) => lacking = drawn & np.isnan(label)
+    lacking = drawn & needed & ~known => lacking = drawn & ~known
 runs: minus 0 is below 0 [test_columns]
     bits = (score + np.float32(0)).view => bits = score.copy().view
 runs: ties contradict ranks [test_columns]
