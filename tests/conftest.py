@@ -36,6 +36,7 @@ from pt_active.demo.collection import DemoCollection, demo_collection
 from pt_active.inference.replay import LabelledPool
 from pt_active.relevance.measures import rank_form
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
+from pt_active.sampling.sample import Costs
 
 _compile = Dispatcher.compile
 
@@ -112,7 +113,8 @@ def labelled_documents() -> Callable[[str], tuple[LabelledPool, np.ndarray]]:
         form = rank_form(parse_measure(measure, 2), 2, documents)
         indptr, weight = np.arange(queries + 1) * documents, np.full(queries, 1 / queries)
         seen = DocumentPool(form, indptr, np.stack(ranks).astype(np.int32), weight)
-        return LabelledPool(GradedPool(seen, np.tile([0.5, 0.3, 0.2], (size, 1)), np.ones(size), 0.0), label), score
+        graded = GradedPool(seen, np.tile([0.5, 0.3, 0.2], (size, 1)), Costs(indptr, np.ones(size), 0.0))
+        return LabelledPool(graded, label), score
 
     return make
 

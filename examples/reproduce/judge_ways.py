@@ -158,7 +158,7 @@ def queries(case: Case, labels: float, repetitions: int, seed: int) -> Outcome |
 def documents(case: Case, labels: float, repetitions: int, seed: int) -> Outcome | None:
     """Single documents, drawn by default and estimated by this package."""
     graded = case.documents.graded
-    cost, drawing = graded.cost, graded.usual_drawing
+    cost, drawing = graded.prices.cost, graded.usual_drawing
     dearest = np.nanmax(np.add.reduceat(np.nan_to_num(cost), graded.seen.indptr[:-1]))
     if labels >= np.nansum(cost) or (drawing == "depth" and labels < dearest):
         return None

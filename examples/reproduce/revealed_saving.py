@@ -27,7 +27,6 @@ from judged_pools import GRADE_MODELS, read_judged_pool
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.inference.drawn_documents import pool_sizes
-from pt_active.inference.residuals import steps
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance._revealed_kernels import log_chances
 from pt_active.relevance.measures import parse_measure
@@ -108,7 +107,7 @@ def saving(frame: pd.DataFrame, measure: str, names: tuple[str, ...], share: flo
     sizes = pool_sizes(graded, DrawingSettings("depth", usual_variance(seen.form)))
     design = document_design(sizes, "depth", graded.prices, share * len(label))
     order = sizes.order
-    step = (contrast @ steps(seen, order, pool.grades, truth))[order] * seen.weight[seen.query[order]]
+    step = (contrast @ seen.steps(order, pool.grades, truth))[order] * seen.weight[seen.query[order]]
     excess = step * (1 / design.chance(seen.query)[order] - 1)
     sums = np.cumsum(excess)
     before = sums - np.r_[0.0, sums][np.searchsorted(seen.query[order], seen.query[order])] - excess

@@ -22,7 +22,6 @@ from judged_pools import GRADE_MODELS, read_judged_pool
 
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.drawn_documents import pool_sizes
-from pt_active.inference.residuals import steps
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.document_designs import document_design
@@ -52,7 +51,7 @@ def variance(graded: GradedPool, design: DocumentDesign, label: np.ndarray, cont
         if step[chance == 0].any():
             return np.inf
         return float(step[order] ** 2 @ (1 / chance[order] - 1))
-    step = (contrast @ steps(seen, order, mean, truth))[order] * weight[order]
+    step = (contrast @ seen.steps(order, mean, truth))[order] * weight[order]
     excess = step * (1 / design.chance(seen.query)[order] - 1)
     sums = np.cumsum(excess)
     before = sums - np.r_[0.0, sums][np.searchsorted(seen.query[order], seen.query[order])] - excess

@@ -54,7 +54,7 @@ class DrawnDocuments:
 
 def pool_sizes(pool: GradedPool, settings: DrawingSettings) -> DocumentSizes:
     """The sizes of `document_sizes` under the grades of the pool."""
-    return document_sizes(pool.seen, Variables.of(pool.seen.form, pool.grades), pool.cost, settings)
+    return document_sizes(pool.seen, Variables.of(pool.seen.form, pool.grades), pool.prices.cost, settings)
 
 
 def drawn_by(

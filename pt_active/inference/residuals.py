@@ -101,7 +101,7 @@ def _by_depth(
     """``Σ_j (I_j/π_j) δ_j``, δ being the steps of the expectation as labels become known from the top."""
     order = sample.design.order[sample.drawn[sample.design.order]]
     query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
-    every = steps(pool, order, mean, observed)[:, order]
+    every = pool.steps(order, mean, observed)[:, order]
     step, each = contrast @ every, np.abs(contrast) @ np.abs(every)
     inverse = 1 / sample.design.inclusion[order]
     excess = np.cumsum(step * (inverse - 1))
@@ -142,20 +142,6 @@ def _by_surprises(
     return QueryResiduals(step, variance, influence, size, terms, found.value - found.others, found.misfit)
 
 
-def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Each label's change of every ranker's expectation, given the labels before it in ``order``, float64[k, N]."""
-    if isinstance(pool, RevealedPool):
-        return pool.steps(order, mean, observed)
-    if pool.form.family == "additive":
-        return np.asarray(pool.gradients(mean) * (observed - mean))
-    from pt_active.relevance import _kernels
-
-    value, step = np.zeros((len(pool.weight), len(pool.ranks))), np.zeros(pool.ranks.shape)
-    both = np.column_stack([mean, mean])
-    _kernels.cascade_steps(pool.indptr, pool.ranks, both, observed, order, pool.form.weights, value, step)
-    return step
-
-
 def expected_squares(
     pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: np.ndarray, seed: int
 ) -> np.ndarray:
@@ -166,6 +152,6 @@ def expected_squares(
     square = np.zeros(len(mean))
     for _ in range(repetitions):
         label = (rng.random((len(mean), 1)) > last).sum(axis=1)
-        step = steps(pool, order, mean, pool.form.values[label])
+        step = pool.steps(order, mean, pool.form.values[label])
         square += np.mean([(c @ step) ** 2 for c in contrasts], axis=0)
     return np.asarray(pool.weight[pool.query] ** 2 * square / repetitions)

@@ -85,6 +85,17 @@ class DocumentPool:
         cascade_gradients(self.indptr, self.ranks, moments, self.form.weights, spread, gradient)
         return gradient
 
+    def steps(self, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
+        """By how much each label changes the expectation of every ranker, given those before it, float64[k, N]."""
+        if self.form.family == "additive":
+            return np.asarray(self.gradients(mean) * (observed - mean))
+        from pt_active.relevance._kernels import cascade_steps
+
+        value, step = np.zeros((len(self.weight), len(self.ranks))), np.zeros(self.ranks.shape)
+        both = np.column_stack([mean, mean])
+        cascade_steps(self.indptr, self.ranks, both, observed, order, self.form.weights, value, step)
+        return step
+
 
 @dataclass(frozen=True)
 class GradedPool:
@@ -92,13 +103,7 @@ class GradedPool:
 
     seen: DocumentPool  # The pool as the measure sees it
     grades: np.ndarray  # float64[N, G+1], ``P(y = g)``
-    cost: np.ndarray  # float64[N], λ; not read for documents that cannot change the estimate
-    per_query: float  # λ₀, the cost of opening a query
-
-    @property
-    def prices(self) -> Costs:
-        """What judging the documents costs."""
-        return Costs(self.seen.indptr, self.cost, self.per_query)
+    prices: Costs  # What judging the documents costs; not read for documents that cannot change the estimate
 
     @property
     def usual_drawing(self) -> str:

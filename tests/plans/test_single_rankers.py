@@ -11,7 +11,6 @@ from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.document_designs import SINGLES_LOSS, document_design
 from pt_active.sampling.drawings import DrawingSettings
-from pt_active.sampling.sample import Costs
 
 
 def agreeing(graded: pd.DataFrame, queries: int) -> pd.DataFrame:
@@ -27,8 +26,8 @@ def designs(frame: pd.DataFrame, measure: str, drawing: str, share: float) -> tu
     budget, found = share * float(pool.query_cost.sum()), []
     for served in (True, False):
         sizes = pool_sizes(graded, DrawingSettings(drawing, serves_singles=served))
-        design = document_design(sizes, drawing, Costs(pool.indptr, graded.cost, 0.0), budget)
-        assert (design.inclusion[np.isfinite(graded.cost)] > 0).all() == served
+        design = document_design(sizes, drawing, graded.prices, budget)
+        assert (design.inclusion[np.isfinite(graded.prices.cost)] > 0).all() == served
         found.append(expected_variance(graded.seen, design, sizes.gain))
     return found[0], found[1]
 

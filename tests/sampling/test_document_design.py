@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from pt_active.inference.residuals import steps
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.documents import document_sizes, doubts, hedged
@@ -106,7 +105,7 @@ def test_revealed_steps_are_differences_of_values(seed, measure, systems):
     pool, (mean, observed) = random_pool(rng, measure, systems), rng.uniform(-0.5, 1.5, (2, n))
     observed[rng.random(n) < 0.3] = 1.0
     order, values = np.lexsort([rng.random(n), QUERY]), mean.copy()
-    step = steps(pool, order[: n - 2], mean, observed)
+    step = pool.steps(order[: n - 2], mean, observed)
     for z in order[: n - 2]:
         before = pool.values(values)
         values[z] = observed[z]

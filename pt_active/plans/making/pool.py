@@ -39,6 +39,7 @@ from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.designs import needs_uniform_grades, sampling_distribution
 from pt_active.sampling.pools import DocumentPool, GradedPool
 from pt_active.sampling.revealed import RevealedPool
+from pt_active.sampling.sample import Costs
 
 _VECTOR_SEED = 0
 """Seed of the label vectors, so that the same labels have the same estimate in every plan."""
@@ -295,7 +296,7 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
 
 def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPool:
     """The pool as `drawn_by` takes it."""
-    return GradedPool(seen_by(measure, pool), pool.grades, pool.document_cost, per_query)
+    return GradedPool(seen_by(measure, pool), pool.grades, Costs(pool.indptr, pool.document_cost, per_query))
 
 
 def sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
