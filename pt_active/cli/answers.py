@@ -35,7 +35,7 @@ from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate, Rule
 from pt_active.plans.answers.pairwise import PairStatus
-from pt_active.plans.answers.results import DIRECTLY, Comparison, Estimate
+from pt_active.plans.answers.results import DIRECTLY, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.manifest import digest
@@ -58,7 +58,7 @@ def status(
 ) -> Answer:
     """Show what the labels so far say about the rankers, and whether you can stop judging.
 
-    When everything is judged, one more line has the result of a single look at the end; --looks end prints it in full.
+    When everything is judged, --looks end prints the result of a single look at the end.
     For another measure, there is only that look. Of an audit, it shows error, precision, recall, F1 and agreement
     beyond chance of each judge, and how two judges differ, or the order of more. With --judge, it shows how far an
     LLM's order of the rankers is people's; --margin is then the half-width that you want for Kendall's tau.
@@ -80,7 +80,7 @@ def status(
     ranked = looks is None and len(plan.rankers) > 2 and asked.pair == Asked().pair
     filled = looks is None and asked.missing is not None
     if measure is not None or ranked or filled or (len(plan.rankers) == 1 and look.margin is None):
-        content, text, _ = _at_the_end(plan, given, asked, measure)
+        content, text = _at_the_end(plan, given, asked, measure)
         hint = "" if measure is not None else _page_of(labels, *words)
         return _with_agreement(Answer(content, text, hint), plan, given)
     state = plan.status(given, looks, look.margin, **asked.fields, **asked.pair)
@@ -91,13 +91,12 @@ def status(
     text = state.details if details and isinstance(state, Status) else str(state)
     content = state.to_dict()
     if not (one.due or one.judged < one.drawn) and is_whole(plan, given):
-        found, whole, short = _at_the_end(plan, given, asked)
+        found, whole = _at_the_end(plan, given, asked)
         content |= found
-        if looks is None:
-            text += f"\n\nEverything is judged:\n{whole}"
-        else:
-            said = "If this is your first look, a single look at the end"
-            text += f"\n\n{said} {short}; --looks end prints it in full."
+        said = f"Everything is judged:\n{whole}"
+        if looks is not None:
+            said = "Everything is judged. If this is your first look, --looks end prints a single look at the end."
+        text += f"\n\n{said}"
     return _with_agreement(Answer(content, text, hint), plan, given)
 
 
@@ -129,8 +128,8 @@ def _with_agreement(answer: Answer, plan: Plan, labels: pd.DataFrame) -> Answer:
 
 def _at_the_end(
     plan: Plan, labels: pd.DataFrame, asked: Asked, measure: str | None = None
-) -> tuple[dict[str, Any], str, str]:
-    """A single look that was planned at what is judged: as JSON, as text, and in short what it says."""
+) -> tuple[dict[str, Any], str]:
+    """A single look that was planned at what is judged: as JSON and as text."""
     if asked.missing is None:
         plan = judged_part(plan, labels)
     how: dict[str, Any] = {**asked.fields, "measure": measure, "missing": asked.missing or "error"}
@@ -141,23 +140,22 @@ def _at_the_end(
     content: dict[str, Any] = {"estimates": {name: estimate.to_dict() for name, estimate in estimates.items()}}
     if len(plan.rankers) == 1:
         [estimate] = estimates.values()
-        return content, str(estimate), f"says {_in_short(estimate)}"
+        return content, str(estimate)
     if len(plan.rankers) > 2 and asked.pair == Asked().pair:
         ranking = plan.rank(labels, **how)
-        return content | {"result": ranking.to_dict()}, str(ranking), f"says that {ranking.answer}"
+        return content | {"result": ranking.to_dict()}, str(ranking)
     result = plan.compare(labels, **how, **asked.pair)
     wide = max(map(len, estimates))
     lines = [str(result), *(f"  {name:{wide}}  {_in_short(each)}" for name, each in estimates.items())]
     if abs(estimates[result.first].value - estimates[result.second].value - result.difference) >= 5e-5:
         lines.append(f"  {DIRECTLY}")
-    p_value = f", p = {result.pvalue:.3g}" if np.isfinite(result.pvalue) else ""
-    return content | {"result": result.to_dict()}, "\n".join(lines), f"says {_in_short(result)}{p_value}"
+    return content | {"result": result.to_dict()}, "\n".join(lines)
 
 
-def _in_short(result: Estimate | Comparison) -> str:
+def _in_short(result: Estimate) -> str:
     low, high = result.confidence_interval()
     interval = f" [{low:.4f}, {high:.4f}]" if np.isfinite(low) else ""
-    return f"{result.point:{'+' if isinstance(result, Comparison) else ''}.4f}{interval}"
+    return f"{result.point:.4f}{interval}"
 
 
 def report(

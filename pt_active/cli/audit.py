@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pt_active.cli.answer import Answer, beside, command_line
-from pt_active.cli.files import RunFiles, past_labels, read_judges, top_grade, warn_of_zeros, with_texts_of
+from pt_active.cli.files import RunFiles, check_topics, past_labels, read_judges, top_grade, with_texts_of
 from pt_active.cli.options import Asked, LabelFiles
 from pt_active.frames.topics import read_topics
 from pt_active.plans.making.judgments import as_qrels
@@ -44,7 +44,7 @@ def audit_of(source: RunFiles, budget: Any, seed: int, out: Path) -> Answer:
         pool = with_texts_of(source.texts, pool)
     if source.topics is not None:
         queries = read_topics(source.topics)[["qid", "query"]]
-        warn_of_zeros(source.topics, queries, pool["qid"])
+        check_topics(source.topics, queries, pool["qid"])
         pool = pool.merge(queries, how="left", on="qid").fillna({"query": ""})
     design = DESIGN if len(judges) == 1 else SEVERAL
     made = Audit.create(pool, columns, ZeroOne(), budget, design, seed).save(out)
@@ -57,6 +57,6 @@ def audit_of(source: RunFiles, budget: Any, seed: int, out: Path) -> Answer:
 def audit_shown(labels: LabelFiles, asked: Asked, rel: int) -> Answer:
     """How often each judge is wrong, and which of several errs less."""
     qrels = as_qrels(labels.of(None))
-    found = AuditReport.of(Audit.load(labels.plan), qrels, rel, None, asked.confidence, asked.missing or "error")
+    found = AuditReport.of(Audit.load(labels.plan), qrels, rel, asked.confidence, asked.missing or "error")
     text = str(found) if found.ranking is None else f"{found}\n\n{found.ranking}"
     return Answer(found.to_dict(), text)

@@ -139,19 +139,18 @@ class PoolFiles(RunFiles):
         source = ""
         if self.pool is not None:
             frame = read_parquet(self.pool).reset_index(drop=True)
-            qids = frame["qid"]
+            if topics is not None:
+                check_topics(self.topics, topics, frame["qid"])
         else:
             model, source = self.model()
             runs = self.runs()
             qids = pd.concat([run["qid"] for run in runs.values()])
             if topics is not None:
-                _check_topics(self.topics, topics, qids)
+                check_topics(self.topics, topics, qids)
             frame = model.transform(united(runs, topics))
             highest = len(grade_columns(frame.columns)) - 1
             for doubt in doubts_about(frame, parse_measure(measure, highest), self.depth):
                 warnings.warn(doubt, stacklevel=2)
-        if topics is not None:
-            warn_of_zeros(self.topics, topics, qids)
         if self.texts is not None:
             frame = with_texts_of(self.texts, frame)
         if getattr(self.of_judging(), "column", None) == "text" and "text" not in frame.columns:
@@ -172,23 +171,17 @@ def named_files(entries: list[str], option: str, reserved: Collection[str] = ())
     return files
 
 
-def warn_of_zeros(path: Path | None, topics: pd.DataFrame, qids: pd.Series) -> None:
-    """Warn if the ids of topics have other leading zeros than the queries."""
+def check_topics(path: Path | None, topics: pd.DataFrame, qids: pd.Series) -> None:
+    """Warn if topics lack queries, perhaps for their leading zeros; raise if they lack all."""
     every, known = set(qids.map(str)), set(topics["qid"])
-    if said := lost_zeros(known - every, every - known):
-        warnings.warn(f"{path}: {said}; give the topics the qids of the runs", stacklevel=3)
-
-
-def _check_topics(path: Path | None, topics: pd.DataFrame, qids: pd.Series) -> None:
-    """Warn if topics lack queries of the runs, which are then left out; raise if they lack all."""
-    every = qids.drop_duplicates()
-    absent = every[~every.isin(topics["qid"])]
-    if len(absent) == len(every):
-        have = f"the runs have {some(every)}, the topics {some(topics['qid'])}"
-        raise ValueError(f"{path}: none of the queries of the runs is among the topics: {have}")
-    if len(absent):
-        said = f"no topic for {how_many('query', len(absent))} of the runs, which the plan leaves out"
-        warnings.warn(f"{path}: {said}: {some(absent)}", stacklevel=3)
+    absent = sorted(every - known)
+    zeros = lost_zeros(known - every, absent)
+    hint = f"; {zeros}; give the topics the qids of the runs" if zeros else ""
+    if absent and len(absent) == len(every):
+        have = f"the runs have {some(absent)}, the topics {some(topics['qid'])}"
+        raise ValueError(f"{path}: none of the queries of the runs is among the topics: {have}{hint}")
+    if absent:
+        warnings.warn(f"{path}: no topic for {how_many('query', len(absent))}: {some(absent)}{hint}", stacklevel=3)
 
 
 def united(runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None = None) -> pd.DataFrame:

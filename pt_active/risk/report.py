@@ -51,7 +51,6 @@ class AuditReport(Printed):
         audit: Audit,
         qrels: pd.DataFrame,
         rel: int = 1,
-        estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
     ) -> AuditReport:
@@ -61,7 +60,6 @@ class AuditReport(Printed):
             audit: Of predictors that are grades.
             qrels: ``qid, docno, label``, the labels of its assessments.
             rel: The lowest grade that counts as relevant, for precision, recall and F1.
-            estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Level of all intervals.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
 
@@ -71,8 +69,7 @@ class AuditReport(Printed):
         """
         check_rel(rel, audit.tables.pairs.max_grade)
         judged = audit.judged(qrels, missing)
-        estimator = usual_estimator(judged.sample) if estimator is None else estimator
-        settings = Settings(estimator, confidence)
+        settings = Settings(usual_estimator(judged.sample), confidence)
         asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
         estimates = {
             name: {judge: of.estimate(s, settings) for s, judge in enumerate(judged.names)}

@@ -162,7 +162,7 @@ WEIGHTS = "qid\tquery\tweights\n" + "".join(f"{q}\twords\t2\n" for q in QUERIES)
 UNUSED = "the column weights is not used; if queries are to count by it, call it traffic"
 TWO = f"{QUERIES[0]}\ta\n{QUERIES[1]}\tb\n"
 DOUBTS = [
-    ("topics.tsv", TWO, "no topic for 28 queries of the runs, which the plan leaves out: 'née-2/x', 'née-3/x'"),
+    ("topics.tsv", TWO, "no topic for 28 queries: 'née-10/x', 'née-11/x'"),
     ("topics.tsv", WEIGHTS, UNUSED),
     ("texts.tsv", TEXTS, "no text for 3 documents: "),
     ("past.qrels", f"{PAST[0]} 0 D-0 1\n{PAST[0]} 0 D-1 0\n", "only 2 of 200 documents down to rank 10"),
