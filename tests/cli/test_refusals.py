@@ -139,6 +139,12 @@ REFUSED = {
         "plan plan.csv --measure DCG@5 --queries all": "queries must be 'these' or 'new', got 'all'",
         "plan plan.csv --measure DCG@5 --queries new | clusters = 'need'": "there is no column 'need'",
         "plan plan.csv --rel 2": "--rel is for audits",
+        "plan plan.csv --families families.csv": "--judge, which --families needs, is for",
+        "plan plan.csv --judge judge.qrels --first a": "is for all rankers, --queries these and --looks end",
+        "plan plan.csv --judge judge.qrels --queries new": "is for all rankers, --queries these and --looks end",
+        "plan plan.csv --judge judge.qrels --looks always": "--looks end",
+        "plan plan.csv --judge judge.qrels": "at least three rankers",
+        "plan plan.csv --judge none.qrels": "none.qrels",
     },
     "report plan --out new.html": {
         "part.csv": "plan.status(qrels), or plan.so_far(qrels)",

@@ -272,21 +272,3 @@ def test_an_llms_order_of_the_rankers_is_certified(files):
     assert (wide["half_width"], wide["needed"], wide["families"]) == (1, 0, [])
     text = run("status", "plan", "plan.csv", "--judge", "judge.qrels")
     assert text.startswith("the judge's order of 3 rankers by DCG@5")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--families families.csv", "--judge, which --families needs, is for"),
-        ("--judge judge.qrels --first a", "--judge, which --families needs, is for all rankers"),
-        (
-            "--judge judge.qrels --queries new",
-            "--judge, which --families needs, is for all rankers, --queries these and --looks end",
-        ),
-        ("--judge judge.qrels --looks always", "--looks end"),
-        ("--judge judge.qrels", "at least three rankers"),
-        ("--judge none.qrels", "none.qrels"),
-    ],
-)
-def test_what_a_certificate_cannot_be_asked(judged, words, message):
-    assert message in complaint("status", "plan", "plan.csv", *words.split())
