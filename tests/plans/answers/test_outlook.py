@@ -96,6 +96,7 @@ REFUSED = [
     (lambda _, of: of(queries="new").until_known(0.5), 'only for queries="these"'),
     (lambda _, of: of(queries="new").budget_for(width=0.4, query_cost=-1), "query_cost must be a number from 0"),
     (lambda _, of: of(queries="new").budget_for(width=1e-6), "more than 10,000,000 queries"),
+    (lambda _, of: of(queries="new", clusters="need").table(), "there is no column 'need'"),
     (
         lambda _, of: of(methods=[DEPTH]).until_known(1.0),
         'no method draws one unit after the other; add .* design="succ',
