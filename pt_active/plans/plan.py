@@ -49,7 +49,7 @@ from pt_active.plans.answers.pairwise import PairStatus, pair_status
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.differences import budget_table
 from pt_active.plans.answers.report.report import Report
-from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.results import Comparison, Estimate, Estimates
 from pt_active.plans.answers.status import Status
 from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.making.documents import extended, in_parts, plan_of_documents
@@ -355,7 +355,7 @@ class Plan(Kept[PlanTables]):
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
         settings = Settings(estimator, confidence, queries=queries, clusters=clusters)
-        labelled, found = self.judged(qrels, measure, missing, records), {}
+        labelled, found = self.judged(qrels, measure, missing, records), Estimates()
         for s, name in enumerate(labelled.names):
             found[name] = with_worst_case(labelled.estimate(s, settings), labelled, Contrast(s), settings)
         return found

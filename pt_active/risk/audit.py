@@ -17,7 +17,7 @@ from pt_active.frames.visible import visible
 from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.labelled import Settings
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.results import Comparison, Estimate, Estimates
 from pt_active.plans.making.kept import Kept
 from pt_active.plans.making.manifest import Provenance, digest, from_json
 from pt_active.plans.making.rankers import named_pair
@@ -330,7 +330,7 @@ class Audit(Kept[AuditTables]):
         """
         settings, judged = self._settings(estimator, confidence), self.judged(qrels, missing)
         estimates = [judged.estimate(s, settings) for s in range(len(self.predictors))]
-        return {each.name: each for each in estimates}
+        return Estimates((each.name, each) for each in estimates)
 
     def _settings(self, estimator: str | None, confidence: float) -> Settings:
         estimator = usual_estimator(self.tables.sample) if estimator is None else estimator

@@ -25,7 +25,7 @@ from pt_active.plans.answers.basis import (
     promised,
 )
 from pt_active.showing.charts import ChartRow, Intervals
-from pt_active.showing.printed import Charted, Facts, plain, printed
+from pt_active.showing.printed import Charted, Facts, Printed, plain, printed
 
 DIRECTLY = (
     "A difference is estimated directly, which is more precise than subtracting two values, and may differ from what "
@@ -288,6 +288,13 @@ class Estimate(_Inference):
 
     def _chart(self) -> Intervals:
         return Intervals([ChartRow(self.name, self.value, *self.confidence_interval())], self.basis.measure)
+
+
+class Estimates(dict[str, Estimate], Printed):
+    """Ranker name → estimate, printed one below the other."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.values()))
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:

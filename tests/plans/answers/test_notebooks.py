@@ -10,7 +10,7 @@ from pt_active import ActiveTest, Outlook, Plan, Report, Runs
 from pt_active.risk import Audit, ZeroOne
 
 EVIL = "<b>&"
-UNCHARTED = ("plan", "audit", "status", "outlook", "active test")
+UNCHARTED = ("estimates", "audit's estimates", "plan", "audit", "status", "outlook", "active test")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,8 @@ def everything(graded, demo):
         "active test": test,
         "report": Report.of(plan, qrels),
         "estimate": plan.estimate(qrels)[EVIL],
+        "estimates": plan.estimate(qrels),
+        "audit's estimates": audit.estimate(labels),
         "comparison": plan.compare(qrels),
         "ranking": plan.rank(qrels),
         "audit's comparison": audit.compare(labels),
