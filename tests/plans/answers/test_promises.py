@@ -3,6 +3,7 @@
 import json
 import warnings
 
+import numpy as np
 import pytest
 from ir_measures import RR, nDCG
 
@@ -37,7 +38,8 @@ def test_each_way_of_looking_has_its_guarantee(graded, demo, measure, level, bud
     for answer in (state, result, *new, plan.rank(labels), *plan.estimate(labels).values()):
         kept = json.loads(json.dumps(answer.to_dict()))
         assert (kept["guarantee"], kept["assumptions"]) == (answer.guarantee, list(answer.assumptions))
-        assert answer.guarantee.split()[-1] in str(answer)
+        if np.isfinite(getattr(answer, "low", 0.0)):  # else there is no interval to promise something of
+            assert answer.guarantee.split()[-1] in str(answer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         filled = plan.compare(labels.iloc[5:], missing="nonrelevant")
