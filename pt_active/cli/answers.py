@@ -24,7 +24,7 @@ from pt_active.cli.answer import (
 from pt_active.cli.audit import audit_shown, is_audit
 from pt_active.cli.ledger import decided_in
 from pt_active.cli.options import MARGIN, REQUIRED, Asked, LabelFiles, Look, flag, is_whole, judged_part
-from pt_active.frames.checks import how_many
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import is_records
 from pt_active.frames.sources import naming, read_source
@@ -110,7 +110,10 @@ def _certified(
     if families is not None:
         with naming(families):
             table = read_spreadsheet(read_source(families), ("name", "family"))
-        how["families"] = dict(zip(table["name"], table["family"], strict=True))
+            if (twice := table["name"].duplicated()).any():
+                raise ValueError(f"{some(table['name'][twice])} more than once; each ranker has one family")
+        named = table[table["family"] != ""]
+        how["families"] = dict(zip(named["name"], named["family"], strict=True))
     plan = plan if asked.missing else judged_part(plan, given)
     found = plan.certificate(given, judge, half_width=0.05 if look.margin is None else look.margin, **how)
     return Answer(found.to_dict(), str(found))

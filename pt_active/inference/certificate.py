@@ -29,12 +29,14 @@ def agreement(judge: np.ndarray, values: np.ndarray, top: int) -> np.ndarray:
 
     τ is Kendall's τ_b. ``τ_ap`` is the mean over all but the judge's best of how many more of the rankers above one in
     the judge's order people put above it too than below, as a share (Yilmaz, Aslam and Robertson 2008). Rankers that
-    the judge ties are not above each other; of those that people tie, the first in the judge's order is better.
+    the judge ties are not above each other. In the overlap each ranker counts with the smaller of its two chances to be
+    among the best where ties are broken at random.
 
     Shapes: judge float64[k], values float64[R, k].
     """
     order = np.argsort(-rounded(judge), kind="stable")
     judge, values = rounded(judge)[order], rounded(values)[:, order]
+    overlap = np.minimum(_among_the_best(judge[None], top), _among_the_best(values, top)).sum(axis=1) / top
     total, ahead, untied = np.zeros((3, len(values)))
     for rank in range(1, len(judge)):
         sign = np.sign(values[:, :rank] - values[:, [rank]])
@@ -43,9 +45,16 @@ def agreement(judge: np.ndarray, values: np.ndarray, top: int) -> np.ndarray:
         total += of_those_above.sum(axis=1)
         ahead += of_those_above.sum(axis=1) / max(of_those_above.shape[1], 1)
     apart = np.count_nonzero(np.subtract.outer(judge, judge)) / 2
-    best = np.argsort(-values, axis=1, kind="stable")[:, :top]
     followers = np.count_nonzero(judge < judge[0])
-    return np.stack([total / np.sqrt(apart * np.maximum(untied, 1)), ahead / followers, (best < top).mean(axis=1)])
+    return np.stack([total / np.sqrt(apart * np.maximum(untied, 1)), ahead / followers, overlap])
+
+
+def _among_the_best(values: np.ndarray, top: int) -> np.ndarray:
+    """The chance of each ranker to be one of the ``top`` where ties are broken at random, float64[R, k], of [R, k]."""
+    last = -np.sort(-values, axis=1)[:, [top - 1]]
+    better, tied = values > last, values == last
+    places_left = top - better.sum(axis=1, keepdims=True)
+    return better + tied * places_left / tied.sum(axis=1, keepdims=True)
 
 
 def agreement_intervals(
@@ -60,7 +69,8 @@ def agreement_intervals(
     drawn = _people(estimates, JointErrors.covariance(of_pairs), judge, alpha)
     found = [agreement(judge, values, top) for values in drawn]
     low, high = np.quantile(found, [alpha / 2, 1 - alpha / 2], axis=2)
-    return np.stack([found[0].mean(axis=1), low.min(axis=0), high.max(axis=0)], axis=1)
+    expected = found[0].mean(axis=1)  # which few draws that are far off move beyond the quantiles
+    return np.stack([expected, np.minimum(low.min(axis=0), expected), np.maximum(high.max(axis=0), expected)], axis=1)
 
 
 def _people(estimates: np.ndarray, covariance: np.ndarray, judge: np.ndarray, alpha: float) -> Iterator[np.ndarray]:

@@ -268,6 +268,13 @@ def test_an_llms_order_of_the_rankers_is_certified(files):
     )
     found = Plan.load("plan").certificate(labels, "judge.qrels", **about)
     assert (said, said["half_width"]) == (plain(found), 0.05)
+    words = ("status", "plan", "plan.csv", "--judge", "judge.qrels", "--families", "families.csv")
+    for wrong, message in (
+        (pd.concat([families, families.tail(1).assign(family="old")]), "families.csv: 'c' more than once; each ranker"),
+        (families.assign(family=["old", "new", None]), "'c' has no family"),
+    ):
+        wrong.to_csv("families.csv", index=False)
+        assert message in complaint(*words)
     wide = data("status", "plan", "plan.csv", "--judge", "judge.qrels", "--margin", "1")
     assert (wide["half_width"], wide["needed"], wide["families"]) == (1, 0, [])
     text = run("status", "plan", "plan.csv", "--judge", "judge.qrels")

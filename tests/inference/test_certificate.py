@@ -22,8 +22,10 @@ def by_enumeration(judge: list[float], people: list[float], top: int) -> tuple[f
         above = [a for a in order[:place] if judge[a] > judge[lower]]
         if above:
             right.append(np.mean([np.sign(people[a] - people[lower]) for a in above]))
-    best = sorted(order, key=lambda a: -people[a])[:top]
-    return float(np.mean(right)), len(set(best) & set(order[:top])) / top
+    ways = [list(each) for each in permutations(order)]
+    best = [sum(a in sorted(way, key=lambda a: -judge[a])[:top] for way in ways) for a in order]
+    of_people = [sum(a in sorted(way, key=lambda a: -people[a])[:top] for way in ways) for a in order]
+    return float(np.mean(right)), sum(map(min, best, of_people)) / len(ways) / top
 
 
 @pytest.mark.parametrize("judge", [[4, 3, 2, 1], [0.1, 0.4, 0.3, 0.2], [2, 2, 1, 0], [1, 0, 0, 0]])
@@ -34,6 +36,15 @@ def test_agreement_is_that_of_scipy_and_of_enumeration(judge: list[float], top: 
     np.testing.assert_allclose(tau, [stats.kendalltau(judge, each)[0] for each in people], rtol=0, atol=1e-12)
     expected = np.array([by_enumeration(judge, each.tolist(), top) for each in people])
     np.testing.assert_allclose(np.transpose([tau_ap, overlap]), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("top", [1, 2, 3])
+def test_neither_the_order_of_rankers_breaks_ties_nor_does_a_judge_that_is_right_lose_by_them(top: int) -> None:
+    judge, people = np.array([2.0, 1, 1, 1, 0]), np.array([0.1, 0.4, 0.3, 0.2, 0.3])
+    orders = [list(each) for each in permutations(range(5))]
+    found = np.array([agreement(judge[order], people[None, order], top) for order in orders])
+    np.testing.assert_allclose(found, np.broadcast_to(found[0], found.shape), rtol=0, atol=1e-12)
+    assert agreement(judge, judge[None], top) == pytest.approx(1.0)
 
 
 def some_runs(k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -89,3 +100,13 @@ def test_intervals_of_groups_hold_at_once() -> None:
     errors = np.stack([drawn[:, group == g].mean(1) - drawn[:, group != g].mean(1) for g in range(3)])
     assert (np.abs(errors) <= half[:, None]).all(axis=0).mean() == pytest.approx(1 - ALPHA, abs=0.01)
     assert not favours(off, group, np.zeros((6, 6)), ALPHA)[1].any()
+
+
+def test_what_is_expected_lies_in_its_interval() -> None:
+    """Also if fewer draws than the interval leaves out are far off, or if all are equal up to rounding."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        judge, root = np.r_[0.0, 1.0, np.round(rng.normal(size=5))], rng.normal(0, 10 ** rng.uniform(-4, -1), (7, 7))
+        found = agreement_intervals(judge / 10 + rng.normal(0, 0.02, 7), errors_of(root @ root.T), judge, 2, ALPHA)
+        assert (found[:, 1] <= found[:, 0]).all()
+        assert (found[:, 0] <= found[:, 2]).all()

@@ -103,9 +103,14 @@ def certificate_of(
         raise ValueError(f'{without}; let it label them too, or pass missing="nonrelevant"')
     values = pool.query_weight @ measured_values(pool, measure, label)
     values = values[[labelled.names.index(name) for name in names]]
-    if len(names) < 3 or not places(values).any():
-        raise ValueError("a certificate needs at least three rankers to which the judge gives different values")
     estimates, top = np.array([each.value for each in people.estimates]), min(max(len(names) // 3, 1), _MAX_TOP)
+    if len(names) < 3:
+        raise ValueError("a certificate needs at least three rankers; the plan has two")
+    for whose, each in (("the judge's", values), ("people's", estimates)):
+        if not places(each).any():
+            raise ValueError(
+                f"by {whose} labels all {len(names)} rankers have the value {each[0]:.4g}: there is no order"
+            )
     pairs, of_pairs = people.pairs(), np.zeros((len(names), len(names)))
     error = pairs["standard_error"].where(pairs["pvalue"].notna()).replace(np.inf, np.nan)
     of_pairs[np.triu_indices(len(names), 1)] = error.fillna(0.0)

@@ -92,6 +92,13 @@ def test_with_all_labels_nothing_is_left_to_chance(judged, five):
     assert found.needed == 0
 
 
+def test_people_who_find_all_rankers_equal_leave_no_order(judged, five):
+    everything = judged[2]
+    plan = Plan.create(five, None, MEASURE, budget=1e9, level="document", seed=3)
+    with pytest.raises(ValueError, match="^by people's labels all 5 rankers have the value 0: there is no order"):
+        plan.certificate(everything.assign(label=0), everything)
+
+
 def test_documents_without_a_label_of_the_judge_are_not_relevant_if_that_is_said(judged, llm):
     plan, qrels, _ = judged
     some = llm[np.arange(len(llm)) % 10 > 0]
@@ -113,7 +120,10 @@ def test_votes_are_taken_by_their_majority(judged, llm):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"judge": lambda llm: llm.assign(label=0)}, "to which the judge gives different values"),
+        (
+            {"judge": lambda llm: llm.assign(label=0)},
+            "^by the judge's labels all 5 rankers have the value 0: there is no order",
+        ),
         ({"judge": lambda llm: llm.assign(label=9)}, "^the judge: row 0: .* not above the highest grade"),
         (
             {"judge": lambda llm: llm.assign(qid="not " + llm["qid"])},
