@@ -461,14 +461,6 @@ surprises: single rankers are served unasked [test_surprises]
     single if settings.serves_singles and k > 1 else None => single if k > 1 else None
 surprises: the variance of an effect not centred [test_surprises]
     np.maximum(square - mean_effect**2, 0.0) => np.maximum(square, 0.0)
-surprises: all of the correction counts [test_surprises]
-    off / (off + variance) if variance > 0 else 1.0 => 1.0
-surprises: only what surprises show is missed of a difference [test_surprises]
-    off = correction**2 + _MISSED * expected**2 => off = correction**2
-surprises: a part of the correction varies like all of it [test_surprises]
-    variance = (1 + found.trust) / 2 * np => variance = np
-surprises: what is left out of the correction is no doubt [test_surprises]
-    value + np.average(left, weights=pool.weight) => value
 surprises: odds of the class K without those of others [test_surprises]
     odds = np.log(share) - np.log1p(-share) => odds = np.log(share)
 surprises: a query corrects its own model [test_surprises]

@@ -125,20 +125,15 @@ def _by_depth(
 def _by_surprises(
     pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """``f̂ − M``, see `surprises`, and its variance, ``(1 + λ)/2`` of that of independent draws [theory 20].
-
-    Those have ``W = Σ (1 − π) (δ/π)²``, and ``λW`` is the squared error that is expected of a part of the correction if
-    it is known which is best. What that leaves out is one of the doubts.
-    """
+    """``f̂ − M``, see `surprises`, and the variance of independent draws, ``Σ (1 − π) (δ/π)²`` [theory 20]."""
     found, m = surprises(pool, sample, mean, observed, contrast), len(pool.weight)
     rows, terms = np.flatnonzero(sample.drawn), np.zeros(len(found.surprise))
     query, chance, surprise = pool.query[rows], found.chance[rows], found.surprise[rows]
-    counts = 1 + found.trust * (1 / found.chance - 1)
-    terms[rows] = counts[rows] * surprise
-    variance = (1 + found.trust) / 2 * np.bincount(query, (1 - chance) * (surprise / chance) ** 2, m)
+    terms[rows] = surprise / chance
+    variance = np.bincount(query, (1 - chance) * terms[rows] ** 2, m)
     # Both measures lie between 0 and 1.
     size = np.abs(contrast).sum() + np.bincount(query, np.abs(terms[rows]), m)
-    step, influence = found.value - pool.values(mean) @ contrast, found.spread * counts
+    step, influence = found.value - pool.values(mean) @ contrast, found.spread / found.chance
     return QueryResiduals(step, variance, influence, size, terms, found.value - found.others, found.misfit)
 
 

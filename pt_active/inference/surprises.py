@@ -3,9 +3,6 @@
 In each query the expectation given its labels is corrected by their surprises: how far each label moved it from what
 the other labels led to expect, weighted by ``1/π − 1``. If all labels are known, that is the measure itself. What is
 linear in single labels has no bias, whatever the model believes; what pairs of labels add to it has a small one.
-
-Where rankers are near-tied and labels few, that correction is off by more than what it corrects. So only a part of it
-counts in differences of two rankers, see `Surprises`.
 """
 
 from __future__ import annotations
@@ -37,25 +34,15 @@ _SPREADS = (1.0, 0.5, 0.0)
 
 OWN_CLASSES = 3  # Up to so many rankers, each contrast has classes of its own
 
-_MISSED = 0.2
-"""The square of what the model is taken to miss of a difference, even after its labels."""
-
 _FEW_SINGLE, _NEARLY_ALL = 0.05, 0.9
 """If the share of queries of the class K surely lies between these, there is no interval."""
 
 
 class Surprises(NamedTuple):
-    """What labels say about each query.
-
-    The mean of f̂ is ``E + λC``: E is what the labels lead to expect, and C the correction by their surprises, with the
-    variance W. If E is off by b, the mean squared error ``λ²W + (1 − λ)²b²`` is least for ``λ = b²/(b² + W)``. What
-    surprises show of b², and what a model is taken to miss of a difference, is ``C² + 0.2 E²``. For one ranker λ is 1,
-    and for contrasts of many rankers, whose differences are those of their values.
-    """
+    """What labels say about each query."""
 
     value: np.ndarray  # float64[m], f̂
-    others: np.ndarray  # float64[6 or 7, m], f̂ by other choices that the labels do not rule out; the last has λ = 1
-    trust: float  # λ
+    others: np.ndarray  # float64[5 or 6, m], f̂ by other choices that the labels do not rule out
     surprise: np.ndarray  # float64[N], δ of each labelled document, 0 for others
     spread: np.ndarray  # float64[N], the standard deviation that was expected of δ
     chance: np.ndarray  # float64[N], π; 1 for labels that were known before
@@ -112,7 +99,6 @@ class _Heard(NamedTuple):
 
     fit: np.ndarray  # float64[4], the first result of `_told`
     chance: np.ndarray  # float64[N], as in `Surprises`
-    expected: np.ndarray  # float64[k, m], what the labels lead to expect, by the best choice
     values: np.ndarray  # float64[6 or 7, k, m], f̂, and after the first row by other choices
     surprise: np.ndarray  # float64[k, n], by the best choice
     effect: np.ndarray  # float64[k, n, L+1], as in `_Told`
@@ -139,21 +125,7 @@ def surprises(
     mean_effect, square = (heard.likely * effect).sum(axis=1), (heard.likely * effect**2).sum(axis=1)
     surprise[rows] = weights @ heard.surprise[place]
     spread[rows] = np.sqrt(np.maximum(square - mean_effect**2, 0.0))
-    correction, trust = values[0] - weights @ heard.expected[place], 1.0
-    if len(contrast) <= OWN_CLASSES and contrast.sum() == 0:
-        terms = pool.weight[pool.query] * surprise / heard.chance
-        variance = float(((1 - heard.chance) * terms**2).sum())
-        trust = _trust(float(pool.weight @ (values[0] - correction)), float(pool.weight @ correction), variance)
-    left = (1 - trust) * correction
-    value = values[0] - left
-    others = np.vstack([values[1:] - left, value + np.average(left, weights=pool.weight)])
-    return Surprises(value, others, trust, surprise, spread, heard.chance, float(heard.fit[0]))
-
-
-def _trust(expected: float, correction: float, variance: float) -> float:
-    """λ for E, C and W, see `Surprises`."""
-    off = correction**2 + _MISSED * expected**2
-    return off / (off + variance) if variance > 0 else 1.0
+    return Surprises(values[0], values[1:], surprise, spread, heard.chance, float(heard.fit[0]))
 
 
 def _heard(pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, label: np.ndarray, used: np.ndarray) -> _Heard:
@@ -166,7 +138,7 @@ def _heard(pool: RevealedPool, sample: TwoPhase, mean: np.ndarray, label: np.nda
         fit, best, others = _told(classes)
         first = best.corrected(level, *of_labels)
         values = [first, *(_between(first, each.corrected(level, *of_labels), count) for each, count in others)]
-        return _Heard(fit, chance, best.value, np.stack(values), best.surprise(level), best.effect, best.likely)
+        return _Heard(fit, chance, np.stack(values), best.surprise(level), best.effect, best.likely)
 
     return pool.once(heard, mean, label, used, sample.drawn, sample.design.inclusion)
 
@@ -257,7 +229,6 @@ def moved_by_labels(
 
     One document of each query is given another label at once, for all contrasts, float64[c, k], that share their
     classes, and only in queries in which these can differ. What the labels of queries teach of others is held.
-    All of the correction counts, ``λ = 1``.
 
     Shapes: others bool[N, G+1], the labels that are tried.
     """

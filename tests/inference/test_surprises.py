@@ -230,17 +230,14 @@ def test_where_one_document_is_relevant_and_that_is_known_nothing_is_biased(meas
 @pytest.mark.parametrize("contrast", [ALONE, DIFFERENCE], ids=["alone", "difference"])
 @pytest.mark.parametrize("judged", [[0, 2, 3, 5], [1, 4, 6], [1, 2, 4, 5, 6, 7], [3, 4, 5, 6, 7], list(range(8))])
 def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judged):
-    """With the distances between classes, and the shares of empty queries and known items, that are most likely.
-
-    A part of the correction of a difference counts.
-    """
+    """With the distances between classes, and the shares of empty queries and known items, that are most likely."""
     pool, chance, drawn = pool_of("AP"), np.linspace(0.3, 0.8, 8), np.isin(np.arange(8), judged)
     found, used = told(surprises, pool, drawn, chance, contrast), np.flatnonzero(contrast)
     classes = drawing.in_classes(pool, BELIEFS, used)
     level = np.where(drawn, classes.level(LABEL), -1)
     shift, part = shift_by_labels(classes, level), replace(pool, ranks=pool.ranks[used])
 
-    deviation, surprise, query_of = np.zeros(8), np.zeros(8), np.repeat([0, 1], 4)
+    deviation = np.zeros(8)
 
     def corrected(kinds, share):
         values = []
@@ -250,8 +247,7 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
                 likelihoods, place = [each.others[z] for each in both], INDPTR[query] + z
                 effect = mixed(share, likelihoods, [each.effect[z] for each in both]) @ contrast[used]
                 likely = mixed(share, likelihoods, [each.likely[z] for each in both])
-                surprise[place] = effect[level[place]] - likely @ effect
-                value += (1 / chance[place] - 1) * surprise[place]
+                value += (1 / chance[place] - 1) * (effect[level[place]] - likely @ effect)
                 deviation[place] = np.sqrt(likely @ (effect - likely @ effect) ** 2)
             values.append(value)
         return np.array(values)
@@ -275,23 +271,17 @@ def test_ap_is_corrected_by_what_the_other_labels_lead_to_expect(contrast, judge
     place = int(np.argmax([likelihood for likelihood, *_ in by_spread]))
     likelihood_of_best, kinds, shares, ends = by_spread[place]
     best, spread = corrected(kinds, shares.best), deviation.copy()
-    correction = np.bincount(query_of, (1 / chance - 1) * surprise)
-    variance = (WEIGHT[query_of] ** 2 * (1 - chance) * (surprise / chance) ** 2).sum()
-    off = (WEIGHT @ correction) ** 2 + 0.2 * (WEIGHT @ (best - correction)) ** 2
-    left = (variance / (off + variance) if contrast is DIFFERENCE else 0.0) * correction
     expected = [corrected(kinds, share) for share in (shares.fewest, shares.most)]
     expected += [corrected(kinds_of_end, of_end.best) for kinds_of_end, of_end in ends]
     for less, kinds, shares, _ in (by_spread[other] for other in (place - 1, place + 1) if 0 <= other < 3):
         far = min(1.0, np.sqrt(1.92 / max(likelihood_of_best - less, 1e-9))) if place == 1 else 1.0
         expected.append(best + far * (corrected(kinds, shares.best) - best))
-    np.testing.assert_allclose(found.value, best - left, atol=1e-7)
+    np.testing.assert_allclose(found.value, best, atol=1e-7)
     np.testing.assert_allclose(found.spread, spread, atol=1e-7)
-    np.testing.assert_allclose(found.others[:-1], np.array(expected) - left, atol=1e-7)
-    np.testing.assert_allclose(found.value - found.others[-1], -WEIGHT @ left, atol=1e-7)
-    estimate, share = told(document_estimate, pool, drawn, chance, contrast), 1.0
-    if contrast is DIFFERENCE and variance > 0:
-        share = (1 + off / (off + variance)) / 2
-    assert estimate.first + estimate.second == pytest.approx(share * variance, abs=1e-7)
+    np.testing.assert_allclose(found.others, expected, atol=1e-7)
+    estimate, query_of = told(document_estimate, pool, drawn, chance, contrast), np.repeat([0, 1], 4)
+    variance = (WEIGHT[query_of] ** 2 * (1 - chance) * (found.surprise / chance) ** 2)[drawn].sum()
+    assert estimate.first + estimate.second == pytest.approx(variance, abs=1e-7)
 
 
 @pytest.mark.parametrize("advantage", [[0.3, -np.inf, 1.2, 0.4], [0.5, 2.0], [-3.0] * 40, [-np.inf] * 3, [0.0] * 5])

@@ -124,10 +124,7 @@ def test_the_error_of_judges_is_what_their_other_labels_would_do(measure, design
 
 @pytest.mark.parametrize(("measure", "rankers"), [("nDCG@4", 4), ("AP", 2)])
 def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers, monkeypatch):
-    """By surprises, with what labels teach of other queries, and of their kinds, held; in a second round too.
-
-    If all of the correction counts, of which less moves less.
-    """
+    """By surprises, with what labels teach of other queries, and of their kinds, held; in a second round too."""
     first, truth = population(measure, rankers, 12, level="document", design="surprises", budget=24)
     with pytest.warns(UserWarning, match="a second test"):
         plan = first.extend(24)
@@ -143,7 +140,6 @@ def test_what_other_labels_would_do_is_what_they_do_one_by_one(measure, rankers,
         now = surprises._recalibrated(each.seen, each.expected, label, used)
         (_, _, _, spread), *_ = surprises._told(now)
         patched.setattr(surprises, "_SPREADS", (spread,))
-        patched.setattr(surprises, "_trust", lambda *arguments: 1.0)
         level = now.known
         shift, shares = surprises.shift_by_labels(surprises.in_classes(each.seen, each.expected, used), level), []
         patched.setattr(surprises, "shift_by_labels", lambda *arguments: shift)
