@@ -146,7 +146,7 @@ NEGATIVE = "for document 'd0' of query 'q0'; got -1.0"
     [
         (lambda _: audited(ZeroOne(), a=-1.0), NEGATIVE),
         (lambda _: audited(GaussianSquared(), **VARIANCES), NEGATIVE),
-        (lambda _: audited(ZeroOne(slice="long"), long=2.5), "got 2.5 for document 'd0'"),
+        (lambda _: audited(ZeroOne(slice="long"), long=2.5), "for document 'd0' of query 'q0'; got 2.5"),
         (lambda _: audited(ZeroOne(), ColumnCost(), doc_cost=-1.0), "must be positive; 50 costs"),
         (lambda its: its.audit.export("judge-me", format=["csv"]), "unknown format"),
         (lambda its: its.test.estimate(its.of_test).confidence_interval("high"), "level must be a number, got 'high'"),

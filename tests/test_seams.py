@@ -171,7 +171,7 @@ def test_a_judging_tool(pool, labels, tmp_path, monkeypatch):
     monkeypatch.setitem(TOOLS, "ticks", Tool("Ticks", _read_ticks, _write_ticks))
     plan = of_queries(pool).save(tmp_path / "plan")
     judged, kept = wanted(plan, labels), tmp_path / "r.jsonl"
-    assert ", 'ticks'" in said("import", "x", "x", "--plan", plan.path, "--out", kept, code=2)
+    assert ", ticks" in said("import", "x", "x", "--plan", plan.path, "--out", kept, code=2)
     said("export", plan.path, "--out", tmp_path / "work", "--format", "ticks")
     known = judged.set_index(["qid", "docno"])["label"]
     lines = (tmp_path / "work").read_text(encoding="utf-8").splitlines()

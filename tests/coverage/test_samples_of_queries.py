@@ -24,7 +24,7 @@ def repeated_estimates(estimator, pool, n, repetitions, seed):
     q, p, truth, model = pool
     drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
     sample = Sample(drawn, np.ones_like(drawn), n * q[drawn], repeated=True)
-    return estimator(sample, Controls(p, model)).estimate(truth[drawn])
+    return estimator(sample, Controls(p, model), truth[drawn])
 
 
 def skewed_pool():
@@ -70,7 +70,7 @@ def test_intervals_cover(estimator, replace):
         estimates = repeated_estimates(estimator, pool, 60, 4000, seed=60)
     else:
         sample = next(priorities(q, cost, [0.4 * cost.sum()], 4000, np.random.default_rng(6)))
-        estimates = estimator(sample, Controls(p, model)).estimate(truth[sample.rows])
+        estimates = estimator(sample, Controls(p, model), truth[sample.rows])
     low, high = interval(estimates.value, estimates.standard_error, estimates.degrees_of_freedom, 0.95)
     assert 0.935 < ((low <= p @ truth) & (p @ truth <= high)).mean() < 0.965
 
@@ -87,7 +87,7 @@ def swapped_pvalues(estimator, n, repetitions, seed):
         sign = 2.0 * rng.integers(0, 2, (len(drawn), m)) - 1
         swapped = np.take_along_axis(sign, drawn, axis=1)
         sample = Sample(drawn, np.ones_like(drawn), n * q[drawn], repeated=True)
-        estimate = estimator(sample, Controls(weight, sign * model)).estimate(swapped * truth[drawn])
+        estimate = estimator(sample, Controls(weight, sign * model), swapped * truth[drawn])
         pvalues.append(two_sided_pvalue(estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     return np.concatenate(pvalues)
 
