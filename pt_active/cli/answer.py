@@ -83,8 +83,9 @@ def next_look(plan: Plan, folder: Path, worklist: Path, project: Path | None = N
     manifest = plan.tables.manifest
     earlier = [EARLIER] if manifest.extended else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 and has_order(plan.tables) else []
+    told = f"{EARLIER} stands for the files with the earlier labels.\n" if earlier else ""
     line = command_line("status", folder, *earlier, worklist, *margin, project=project)
-    return f"Next, as labels come in:\n  {line}"
+    return f"{told}Next, as labels come in:\n  {line}"
 
 
 def rounded_up(budget: float) -> str:

@@ -103,7 +103,7 @@ def foreseen(error: BaseException) -> str | None:
             return str(error) or type(error).__name__
         return error.strerror if error.filename is None else f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":
-        return f"there is not enough memory: {error}"
+        return f"there is not enough memory{f': {error}' if str(error) else ''}"
     if isinstance(error, (EOFError, zlib.error)):
         return f"a compressed file is damaged: {error}"
     if isinstance(error, (RecursionError, Warning)):

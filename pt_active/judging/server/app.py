@@ -1,8 +1,8 @@
 """Which page or answer belongs to which address?
 
 A judge's pages are below ``/judge/TOKEN/``, the organiser's below ``/organise/TOKEN/``. A token is all that is needed,
-so links must go to the right people only. There are no cookies that another site's page could use, and no other way
-for it to judge or to decide.
+so links must go to the right people only. There are no cookies that another site's page could use: without a token it
+can neither judge nor decide.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Status(Printed):
         needed: Total cost that would resolve it four times out of five if the estimate were the truth; NaN if unknown.
         everything: What it costs to judge everything that can change the result: the whole pool, or in a plan of
             documents those that count.
-        cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
+        cost_unit: The unit of costs as a suffix of a number, such as ``" minutes"``; empty if the cost names none.
         overturned: An earlier verdict, ``"first"``, ``"second"`` or ``"within"``, that what is judged by now shows to
             have been false; None if there is none.
         unknown: The labels of the plan's queries that belong to no document of the plan, as in `Basis`.

@@ -59,7 +59,7 @@ class PlanArguments:
     cost: str  # the ``repr`` of the cost
     per_query: float  # the cost of opening a query
     design: str  # of queries, or the way to draw documents
-    cost_unit: str | None = None  # such as ``hours``; None if the cost names none
+    cost_unit: str | None = None  # such as ``minutes``; None if the cost names none
     level: str  # ``query`` or ``document``
     seed: int
     budget: float | None  # None if a number of draws was given
@@ -70,7 +70,7 @@ class PlanArguments:
 
     @property
     def unit(self) -> str:
-        """The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none."""
+        """The unit of costs as a suffix of a number, such as ``" minutes"``; empty if the cost names none."""
         return f" {self.cost_unit}" if self.cost_unit else ""
 
 
